@@ -1,0 +1,17 @@
+/* Heap memory that is never NULL: exhaustion of host memory aborts with the size asked for. Freed with free(). */
+#ifndef CT_BASE_ALLOC_H
+#define CT_BASE_ALLOC_H
+
+#include "base/macros.h"
+
+void *ct_alloc(size_t size_bytes);                          /* uninitialised; size 0 gives a unique pointer */
+void *ct_alloc_zeroed(size_t count, size_t element_bytes);  /* zeroed; the product is checked for overflow */
+void *ct_realloc(void *memory, size_t size_bytes);
+char *ct_strdup(const char *text);
+char *ct_asprintf(const char *format, ...) CT_PRINTF(1, 2);
+
+/* out_result = a * b (or a + b); false when it does not fit. For numbers that come from files. */
+CT_MUST_USE int ct_checked_mul(int64_t a, int64_t b, int64_t *out_result);
+CT_MUST_USE int ct_checked_add(int64_t a, int64_t b, int64_t *out_result);
+
+#endif
