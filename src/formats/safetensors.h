@@ -1,12 +1,11 @@
 /* Safetensors files: read through a memory map with every number in the header checked, written as a stream.
  *
- *   offset 0        u64, little endian: N, the header's size, at most 100,000,000
- *   offset 8        N bytes of JSON, beginning with '{', padded at its end with spaces (our writer: so that 8 + N is a
- *                   multiple of 64)
- *                   {"__metadata__": {"format": "pt"},                                      optional; strings to
- * strings "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...} offset 8 + N    the data;
- * data_offsets [begin, end) count from here. Row-major, little endian. The tensors cover the data exactly: no gap, no
- * overlap, nothing after the last.
+ *   offset 0      u64, little endian: N, the header's size, at most 100,000,000
+ *   offset 8      N bytes of JSON, the first of them '{', padded with spaces (by our writer to 8 + N = 0 mod 64):
+ *                 {"__metadata__": {"format": "pt"},                     optional, strings to strings
+ *                  "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}
+ *   offset 8 + N  the data, row-major, little endian; data_offsets [begin, end) count from here.
+ *                 The tensors cover the data exactly: no gap, no overlap, nothing after the last.
  *
  * Element types of the format: BOOL U8 I8 F8_E4M3 F8_E5M2 F8_E8M0 I16 U16 F16 BF16 I32 U32 F32 I64 U64 F64 C64. Those
  * that have no ct_dtype can be listed, and are an error only when used.
