@@ -88,20 +88,10 @@ ct_status *ct_file_read(const char *path, char **out_data, size_t *out_size_byte
     return NULL;
 }
 
-static char *parent_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash) return ct_strdup(".");
-    if (slash == path) return ct_strdup("/");
-    char *parent = ct_strdup(path);
-    parent[slash - path] = 0;
-    return parent;
-}
-
 ct_status *ct_file_write(const char *path, const void *data, size_t size_bytes)
 {
     ct_status *status = NULL;
-    char *parent = parent_of(path);
+    char *parent = ct_path_parent(path);
     char *temporary = ct_asprintf("%s.tmp.%ld.XXXXXX", path, (long)getpid());
     int descriptor = mkostemp(temporary, O_CLOEXEC);
     if (descriptor < 0) {
@@ -246,4 +236,14 @@ char *ct_path_join(const char *folder, const char *name)
     if (name[0] == '/' || !folder[0]) return ct_strdup(name);
     size_t length = strlen(folder);
     return ct_asprintf("%s%s%s", folder, folder[length - 1] == '/' ? "" : "/", name);
+}
+
+char *ct_path_parent(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash) return ct_strdup(".");
+    if (slash == path) return ct_strdup("/");
+    char *parent = ct_strdup(path);
+    parent[slash - path] = 0;
+    return parent;
 }

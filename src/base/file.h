@@ -34,6 +34,7 @@ void ct_names_free(char **names, size_t num_names);
 bool ct_path_exists(const char *path);
 bool ct_path_is_dir(const char *path);
 char *ct_path_join(const char *folder, const char *name); /* heap; name alone when it is absolute */
+char *ct_path_parent(const char *path);                   /* heap; "." for a bare name; no slash at the end allowed */
 
 /* The error of a failed system call: INVALID_ARGUMENT, NOT_FOUND, RESOURCE_EXHAUSTED (disk full), ... from errno. */
 #define ct_errno_error(...) ct__errno_error(__FILE__, __LINE__, __VA_ARGS__)
