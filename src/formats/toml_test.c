@@ -113,6 +113,8 @@ static void test_errors_name_the_place(void **state)
     expect_error("a = [1, 2\nb = 3\n", "x.toml:2:1: not valid TOML: ");
     expect_error("a = 99999999999999999999\n", "x.toml:1:");
     expect_error("a = \"\xff\"\n", "x.toml:1:");
+    expect_error("[.a]\n", "x.toml:1:2: not valid TOML: ");
+    expect_error("[\n", "x.toml:1:2: not valid TOML: ");
     char *deep = ct_alloc(4096);
     memset(deep, '[', 4095);
     memcpy(deep, "a = ", 4);
