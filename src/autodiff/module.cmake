@@ -1,0 +1,1 @@
+ct_module(autodiff DEPS graph base)

@@ -1,0 +1,141 @@
+/* stablehlo.constant and stablehlo.iota. */
+#include "graph/constant.h"
+
+#include <string.h>
+
+#include "graph/node.h"
+#include "graph/shape.h"
+
+typedef struct constant_attrs {
+    bool splat; /* one element stands for all */
+    size_t size_bytes;
+    void *data;
+} constant_attrs;
+
+static void print_constant_attrs(ct_printer *p, const ct_node *node)
+{
+    const constant_attrs *attrs = node->attrs;
+    ct_str_append(p->out, "value = dense<");
+    if (attrs->splat) {
+        ct__print_constant_value(p, node->results[0]->dtype, attrs->data);
+    } else if (node->results[0]->dtype == CT_DTYPE_BOOL) { /* packed bits in hexadecimal form, so spell them out */
+        const uint8_t *values = attrs->data;
+        for (int i = 0; i < node->results[0]->rank; i++) ct_str_append_char(p->out, '[');
+        for (size_t i = 0; i < attrs->size_bytes; i++) {
+            if (i) { /* close and open as many brackets as dims end here */
+                int64_t block = 1;
+                int closed = 0;
+                for (int d = node->results[0]->rank - 1; d > 0; d--) {
+                    block *= node->results[0]->axes[d].size;
+                    if (i % (size_t)block == 0) closed++;
+                }
+                for (int k = 0; k < closed; k++) ct_str_append_char(p->out, ']');
+                ct_str_append(p->out, ", ");
+                for (int k = 0; k < closed; k++) ct_str_append_char(p->out, '[');
+            }
+            ct_str_append(p->out, values[i] ? "true" : "false");
+        }
+        for (int i = 0; i < node->results[0]->rank; i++) ct_str_append_char(p->out, ']');
+    } else {
+        const unsigned char *bytes = attrs->data;
+        ct_str_append(p->out, "\"0x");
+        for (size_t i = 0; i < attrs->size_bytes; i++) ct__print(p, "%02X", bytes[i]);
+        ct_str_append_char(p->out, '"');
+    }
+    ct_str_append(p->out, "> : ");
+    ct__print_type(p, node->results[0]);
+}
+
+static const ct_op op_constant = {
+    .name = "stablehlo.constant", .print_attrs = print_constant_attrs, .zero_gradient = true, .cheap = true};
+
+static ct_tensor *constant(const char *loc, ct_graph *graph, ct_dtype dtype, int rank, const ct_axis *axes, bool splat,
+                           const void *data, size_t size_bytes)
+{
+    if (graph->error) return graph->poison;
+    constant_attrs *attrs = CT_ARENA_NEW(&graph->arena, constant_attrs);
+    attrs->splat = splat;
+    attrs->size_bytes = size_bytes;
+    attrs->data = ct_arena_dup(&graph->arena, data, size_bytes);
+    ct_node *node = ct__node_new(graph, &op_constant, loc, 0, NULL);
+    node->attrs = attrs;
+    return ct__result(node, dtype, rank, axes);
+}
+
+ct_tensor *ct__scalar(const char *loc, ct_graph *graph, ct_dtype dtype, double value)
+{
+    uint64_t element = 0;
+    ct_array array = {.dtype = dtype, .data = &element};
+    ct_array_set(&array, 0, value);
+    return constant(loc, graph, dtype, 0, NULL, true, &element, ct_dtype_bytes(dtype));
+}
+
+ct_tensor *ct__scalar_like(const char *loc, const ct_tensor *x, double value)
+{
+    if (ct_tensor_is_poison(x)) return x->graph->poison;
+    return ct__scalar(loc, x->graph, x->dtype, value);
+}
+
+ct_tensor *ct__full_like(const char *loc, const ct_tensor *x, double value)
+{
+    if (ct_tensor_is_poison(x)) return x->graph->poison;
+    return ct__broadcast_to(loc, ct__scalar(loc, x->graph, x->dtype, value), x->rank, x->axes);
+}
+
+/* Axes whose sizes are all known. */
+static bool sized_axes(const char *loc, ct_graph *graph, const char *op, const char *text, ct_axis *axes, int *rank)
+{
+    if (graph->error || !ct__parse_axes(graph, loc, op, text, axes, rank)) return false;
+    for (int i = 0; i < *rank; i++)
+        if (axes[i].size < 0) {
+            ct__fail(graph, loc, op, "axis %s has no size: declare it or write %s=SIZE", axes[i].name, axes[i].name);
+            return false;
+        }
+    return true;
+}
+
+ct_tensor *ct__full(const char *loc, ct_graph *graph, ct_dtype dtype, const char *text, double value)
+{
+    ct_axis axes[CT_MAX_RANK];
+    int rank;
+    if (!sized_axes(loc, graph, "full", text, axes, &rank)) return graph->poison;
+    return ct__broadcast_to(loc, ct__scalar(loc, graph, dtype, value), rank, axes);
+}
+
+ct_tensor *ct__constant(const char *loc, ct_graph *graph, const ct_array *array, const char *text)
+{
+    ct_axis axes[CT_MAX_RANK];
+    int rank;
+    if (graph->error || !ct__parse_axes(graph, loc, "constant", text, axes, &rank)) return graph->poison;
+    if (rank != array->rank)
+        return ct__fail(graph, loc, "constant", "the array has %d dims, \"%s\" names %d", array->rank, text, rank);
+    for (int i = 0; i < rank; i++) {
+        if (axes[i].size >= 0 && axes[i].size != array->sizes[i])
+            return ct__fail(graph, loc, "constant", "axis %s has size %lld, the array has %lld", axes[i].name,
+                            (long long)axes[i].size, (long long)array->sizes[i]);
+        axes[i].size = array->sizes[i];
+    }
+    bool splat = ct_array_num_elements(array) == 1;
+    return constant(loc, graph, array->dtype, rank, axes, splat, array->data, ct_array_bytes(array));
+}
+
+static void print_iota_attrs(ct_printer *p, const ct_node *node)
+{
+    ct__print(p, "iota_dimension = %lld : i64", (long long)*(const int64_t *)node->attrs);
+}
+
+static const ct_op op_iota = {
+    .name = "stablehlo.iota", .print_attrs = print_iota_attrs, .zero_gradient = true, .cheap = true};
+
+ct_tensor *ct__iota(const char *loc, ct_graph *graph, ct_dtype dtype, const char *text, const char *along)
+{
+    ct_axis axes[CT_MAX_RANK];
+    int rank;
+    if (!sized_axes(loc, graph, "iota", text, axes, &rank)) return graph->poison;
+    int64_t dim = ct__find_axis(axes, rank, ct__intern_z(graph, along)); /* (C1): iota_dimension < rank */
+    if (dim < 0) return ct__fail(graph, loc, "iota", "no axis %s in \"%s\"", along, text);
+    if (dtype == CT_DTYPE_BOOL) return ct__fail(graph, loc, "iota", "dtype bool is not supported");
+    ct_node *node = ct__node_new(graph, &op_iota, loc, 0, NULL);
+    node->attrs = ct_arena_dup(&graph->arena, &dim, sizeof(dim));
+    return ct__result(node, dtype, rank, axes);
+}

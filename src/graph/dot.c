@@ -1,0 +1,127 @@
+/* stablehlo.dot_general. Its derivative is two more contractions, whose axis order falls out right for weights kept as
+ * [out in], so that no transposes are needed. */
+#include "graph/dot.h"
+
+#include <string.h>
+
+#include "graph/node.h"
+#include "graph/shape.h"
+
+typedef struct dot_attrs {
+    int num_batch, num_contracted;
+    int64_t batch[2][CT_MAX_RANK], contracted[2][CT_MAX_RANK];
+} dot_attrs;
+
+static void print_list(ct_printer *p, const char *name, const int64_t *values, int count)
+{
+    ct__print(p, "%s = [", name);
+    for (int i = 0; i < count; i++) ct__print(p, "%s%lld", i ? ", " : "", (long long)values[i]);
+    ct_str_append_char(p->out, ']');
+}
+
+static void print_dot_attrs(ct_printer *p, const ct_node *node)
+{
+    const dot_attrs *attrs = node->attrs;
+    ct_str_append(p->out, "dot_dimension_numbers = #stablehlo.dot<");
+    if (attrs->num_batch) {
+        print_list(p, "lhs_batching_dimensions", attrs->batch[0], attrs->num_batch);
+        print_list(p, ", rhs_batching_dimensions", attrs->batch[1], attrs->num_batch);
+        ct_str_append(p->out, ", ");
+    }
+    print_list(p, "lhs_contracting_dimensions", attrs->contracted[0], attrs->num_contracted);
+    print_list(p, ", rhs_contracting_dimensions", attrs->contracted[1], attrs->num_contracted);
+    ct_str_append(p->out, ">, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]");
+}
+
+/* The axes of x that other lacks: summed away when its gradient is formed by contracting the cotangent with other. */
+static const char *free_axes(const ct_tensor *x, const ct_tensor *other)
+{
+    ct_axis axes[CT_MAX_RANK];
+    int rank = 0;
+    for (int i = 0; i < x->rank; i++)
+        if (ct__find_axis(other->axes, other->rank, x->axes[i].name) < 0) axes[rank++] = x->axes[i];
+    return ct__axes_text(x->graph, axes, rank);
+}
+
+static void vjp_dot(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients)
+{
+    ct_tensor *a = node->operands[0], *b = node->operands[1], *c = cotangents[0];
+    if (ct__wants_gradient(a)) {
+        ct_tensor *gradient = ct_dot(c, b, free_axes(b, a));
+        gradients[0] = ct_transpose(gradient, ct__axes_text(a->graph, a->axes, a->rank));
+    }
+    if (ct__wants_gradient(b)) {
+        ct_tensor *gradient = ct_dot(c, a, free_axes(a, b));
+        gradients[1] = ct_transpose(gradient, ct__axes_text(b->graph, b->axes, b->rank));
+    }
+}
+
+static const ct_op op_dot = {.name = "stablehlo.dot_general", .print_attrs = print_dot_attrs, .vjp = vjp_dot};
+
+bool ct__is_weight_dot(const ct_node *node)
+{
+    return node->op == &op_dot && ((const dot_attrs *)node->attrs)->num_batch == 0;
+}
+
+static bool contains(const int *dims, int count, int dim)
+{
+    for (int i = 0; i < count; i++)
+        if (dims[i] == dim) return true;
+    return false;
+}
+
+static ct_tensor *contract(const char *loc, const char *op, ct_tensor *a, ct_tensor *b, const int *a_dims, int count)
+{
+    if (a->dtype != b->dtype || a->dtype == CT_DTYPE_BOOL)
+        return ct__fail(a->graph, loc, op, "dtypes must be equal numbers, found %s and %s", ct_tensor_describe(a),
+                        ct_tensor_describe(b));
+    dot_attrs attrs = {0};
+    ct_axis axes[2 * CT_MAX_RANK];
+    int rank = 0;
+    for (int i = 0; i < a->rank; i++) {
+        int other = ct__find_axis(b->axes, b->rank, a->axes[i].name);
+        if (other < 0) continue;
+        if (a->axes[i].size != b->axes[other].size) /* (C9), (C10) */
+            return ct__fail(a->graph, loc, op, "axis %s has sizes %lld and %lld: %s and %s", a->axes[i].name,
+                            (long long)a->axes[i].size, (long long)b->axes[other].size, ct_tensor_describe(a),
+                            ct_tensor_describe(b));
+        if (contains(a_dims, count, i)) {
+            attrs.contracted[0][attrs.num_contracted] = i;
+            attrs.contracted[1][attrs.num_contracted++] = other;
+        } else {
+            attrs.batch[0][attrs.num_batch] = i;
+            attrs.batch[1][attrs.num_batch++] = other;
+            axes[rank++] = a->axes[i];
+        }
+    }
+    for (int i = 0; i < a->rank; i++)
+        if (ct__find_axis(b->axes, b->rank, a->axes[i].name) < 0) axes[rank++] = a->axes[i];
+    for (int i = 0; i < b->rank; i++)
+        if (ct__find_axis(a->axes, a->rank, b->axes[i].name) < 0) axes[rank++] = b->axes[i];
+    if (rank > CT_MAX_RANK)
+        return ct__fail(a->graph, loc, op, "the result would have %d axes, at most %d are possible", rank, CT_MAX_RANK);
+    ct_node *node = ct__node_new(a->graph, &op_dot, loc, 2, (ct_tensor *[]){a, b});
+    node->attrs = ct_arena_dup(&a->graph->arena, &attrs, sizeof(attrs));
+    return ct__result(node, a->dtype, rank, axes);
+}
+
+ct_tensor *ct__dot(const char *loc, ct_tensor *a, ct_tensor *b, const char *contracted)
+{
+    if (ct__any_poison(2, (ct_tensor *[]){a, b})) return a->graph->poison;
+    int dims[CT_MAX_RANK], other_dims[CT_MAX_RANK], count;
+    if (!ct__parse_dims(b, loc, "dot", contracted, other_dims, &count)) return a->graph->poison;
+    if (!ct__parse_dims(a, loc, "dot", contracted, dims, &count)) return a->graph->poison;
+    return contract(loc, "dot", a, b, dims, count);
+}
+
+ct_tensor *ct__linear(const char *loc, ct_tensor *x, ct_tensor *w)
+{
+    if (ct__any_poison(2, (ct_tensor *[]){x, w})) return x->graph->poison;
+    int dims[CT_MAX_RANK], count = 0;
+    for (int i = 0; i < x->rank; i++)
+        if (ct__find_axis(w->axes, w->rank, x->axes[i].name) >= 0) dims[count++] = i;
+    if (!count)
+        return ct__fail(x->graph, loc, "linear", "no shared axis between x %s and w %s", ct_tensor_describe(x),
+                        ct_tensor_describe(w));
+    return contract(loc, "linear", x, w, dims, count);
+}

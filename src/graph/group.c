@@ -1,0 +1,107 @@
+/* Checkpoint blocks, custom derivatives, stop_gradient, optimization_barrier. */
+#include "graph/group.h"
+
+#include <string.h>
+
+#include "graph/dot.h"
+
+ct_tensor *ct_checkpoint_name(ct_tensor *x, const char *name)
+{
+    if (!ct_tensor_is_poison(x)) x->checkpoint_name = ct__intern_z(x->graph, name);
+    return x;
+}
+
+void ct_checkpoint_begin(ct_graph *graph, const ct_remat_policy *policy)
+{
+    CT_ASSERT(!graph->checkpoint);
+    if (policy->mode == CT_REMAT_NONE) return; /* the same as no block */
+    graph->checkpoint = CT_ARENA_NEW(&graph->arena, ct_group);
+    graph->checkpoint->policy = policy;
+}
+
+void ct_checkpoint_end(ct_graph *graph)
+{
+    graph->checkpoint = NULL;
+}
+
+bool ct__policy_saves(const ct_remat_policy *policy, const ct_tensor *tensor)
+{
+    if (!policy || policy->mode == CT_REMAT_NONE) return true;
+    if (policy->mode == CT_REMAT_SELECTIVE && tensor->node && ct__is_weight_dot(tensor->node)) return true;
+    if (!tensor->checkpoint_name) return false;
+    for (int i = 0; i < policy->num_save; i++)
+        if (!strcmp(policy->save[i], tensor->checkpoint_name)) return true;
+    return false;
+}
+
+/* ---- optimization_barrier ---- */
+
+static void vjp_barrier(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients)
+{
+    for (int i = 0; i < node->num_operands; i++) gradients[i] = cotangents[i];
+}
+
+const ct_op ct__op_barrier = {.name = "stablehlo.optimization_barrier", .vjp = vjp_barrier};
+
+void ct__optimization_barrier(const char *loc, int num_tensors, ct_tensor *const *tensors, ct_tensor **out_tensors)
+{
+    ct_graph *graph = ct__common_graph(num_tensors, tensors);
+    for (int i = 0; i < num_tensors; i++) out_tensors[i] = graph->poison;
+    if (ct__any_poison(num_tensors, tensors)) return;
+    ct_node *node = ct__node_new(graph, &ct__op_barrier, loc, num_tensors, tensors);
+    for (int i = 0; i < num_tensors; i++) out_tensors[i] = ct__result_like(node, tensors[i]);
+}
+
+/* ---- stop_gradient: an alias that the sweep does not pass ---- */
+
+static void print_alias(ct_printer *p, const ct_node *node)
+{
+    ct__print_alias(p, node->results[0], node->operands[0]);
+}
+
+static const ct_op op_stop_gradient = {
+    .name = "ctitan.stop_gradient", .print = print_alias, .zero_gradient = true, .cheap = true};
+
+ct_tensor *ct__stop_gradient(const char *loc, ct_tensor *x)
+{
+    if (ct__any_poison(1, &x)) return x->graph->poison;
+    return ct__result_like(ct__node_new(x->graph, &op_stop_gradient, loc, 1, &x), x);
+}
+
+static void vjp_identity(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients)
+{
+    (void)node;
+    gradients[0] = cotangents[0];
+}
+
+static const ct_op op_identity = {.name = "ctitan.identity", .print = print_alias, .vjp = vjp_identity, .cheap = true};
+
+/* ---- custom derivatives ---- */
+
+void ct__custom_vjp(const char *loc, ct_graph *graph, int num_inputs, ct_tensor *const *inputs, int num_outputs,
+                    ct_tensor **out_outputs, ct_custom_forward *forward, ct_custom_backward *backward, void *context)
+{
+    for (int i = 0; i < num_outputs; i++) out_outputs[i] = graph->poison;
+    if (ct__any_poison(num_inputs, inputs)) return;
+    const char *saved_loc = ct__loc_enter(graph, loc);
+    bool outermost = !graph->custom; /* inside another custom derivative this one is plain ops */
+    if (outermost) {
+        ct_group *group = CT_ARENA_NEW(&graph->arena, ct_group);
+        *group = (ct_group){.backward = backward, .context = context, .num_inputs = num_inputs,
+                            .num_outputs = num_outputs};
+        group->inputs = ct_arena_dup(&graph->arena, inputs, (size_t)num_inputs * sizeof(*inputs));
+        group->outputs = CT_ARENA_ARRAY(&graph->arena, ct_tensor *, num_outputs);
+        graph->custom = group;
+    }
+    forward(graph, context, inputs, out_outputs);
+    for (int i = 0; outermost && i < num_outputs; i++) {
+        if (ct_tensor_is_poison(out_outputs[i])) continue;
+        /* an output that is made elsewhere would escape the group: give it a node of the group's own */
+        if (!out_outputs[i]->node || out_outputs[i]->node->custom != graph->custom)
+            out_outputs[i] =
+                ct__result_like(ct__node_new(graph, &op_identity, loc, 1, &out_outputs[i]), out_outputs[i]);
+        graph->custom->outputs[i] = out_outputs[i];
+    }
+    if (outermost) graph->custom = NULL;
+    ct__loc_leave(graph, saved_loc);
+}

@@ -1,0 +1,1 @@
+ct_module(graph DEPS base)

@@ -1,0 +1,30 @@
+/* Rematerialisation: what is kept from the forward pass for the backward pass, and what is computed again.
+ * Recipes' [activation_checkpoint]; facts: TorchTitan's activation checkpointing, JAX's checkpoint policies.
+ */
+#ifndef CT_GRAPH_REMAT_H
+#define CT_GRAPH_REMAT_H
+
+#include "graph/graph.h"
+
+typedef enum ct_remat_mode {
+    CT_REMAT_NONE,      /* nothing is computed again, cheap moves of data excepted */
+    CT_REMAT_SELECTIVE, /* results of weight contractions (dots without batch axes) are kept */
+    CT_REMAT_FULL,      /* only the inputs of the block are kept */
+} ct_remat_mode;
+
+typedef struct ct_remat_policy {
+    ct_remat_mode mode;
+    int num_save; /* names (ct_checkpoint_name) kept as well, for SELECTIVE and FULL */
+    const char *const *save;
+} ct_remat_policy;
+
+/* Marks x as something that a policy may name. Returns x. */
+ct_tensor *ct_checkpoint_name(ct_tensor *x, const char *name);
+
+/* Nodes made between begin and end form a block under policy: what the policy does not keep is computed again, behind an
+ * optimization_barrier, when the backward pass of the block needs it. For unrolled layers; scans carry their own policy.
+ * policy must live as long as the graph. Blocks do not nest. */
+void ct_checkpoint_begin(ct_graph *graph, const ct_remat_policy *policy);
+void ct_checkpoint_end(ct_graph *graph);
+
+#endif

@@ -1,0 +1,268 @@
+/* broadcast_in_dim, reshape (split, merge, squeeze), transpose, and rename, which is no op at all in StableHLO. */
+#include "graph/shape.h"
+
+#include <string.h>
+
+#include "graph/node.h"
+#include "graph/reduce.h"
+
+typedef struct dims_attrs {
+    int count;
+    int64_t dims[CT_MAX_RANK];
+} dims_attrs;
+
+static ct_tensor *node_with_dims(const char *loc, const ct_op *op, ct_tensor *x, const dims_attrs *attrs, int rank,
+                                 const ct_axis *axes)
+{
+    ct_node *node = ct__node_new(x->graph, op, loc, 1, &x);
+    if (attrs) node->attrs = ct_arena_dup(&x->graph->arena, attrs, sizeof(*attrs));
+    return ct__result(node, x->dtype, rank, axes);
+}
+
+/* ---- broadcast ---- */
+
+static void print_broadcast_attrs(ct_printer *p, const ct_node *node)
+{
+    const dims_attrs *attrs = node->attrs;
+    ct__print_dims(p, "broadcast_dimensions", attrs->dims, attrs->count);
+}
+
+static void vjp_broadcast(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients)
+{
+    ct_tensor *x = node->operands[0], *result = node->results[0];
+    ct_axis added[CT_MAX_RANK];
+    int num_added = 0;
+    for (int i = 0; i < result->rank; i++)
+        if (ct__find_axis(x->axes, x->rank, result->axes[i].name) < 0) added[num_added++] = result->axes[i];
+    ct_tensor *summed = ct_sum(cotangents[0], ct__axes_text(x->graph, added, num_added));
+    gradients[0] = ct_transpose(summed, ct__axes_text(x->graph, x->axes, x->rank));
+}
+
+static const ct_op op_broadcast = {.name = "stablehlo.broadcast_in_dim",
+                                   .print_attrs = print_broadcast_attrs,
+                                   .vjp = vjp_broadcast,
+                                   .cheap = true};
+
+ct_tensor *ct__broadcast_to(const char *loc, ct_tensor *x, int rank, const ct_axis *axes)
+{
+    if (ct__any_poison(1, &x)) return x->graph->poison;
+    dims_attrs attrs = {.count = x->rank};
+    bool same = rank == x->rank;
+    for (int i = 0; i < x->rank; i++) {
+        int dim = ct__find_axis(axes, rank, x->axes[i].name);
+        if (dim < 0 || axes[dim].size != x->axes[i].size) /* (C5), without size-1 stretching */
+            return ct__fail(x->graph, loc, "broadcast", "%s does not fit the axes \"%s\"", ct_tensor_describe(x),
+                            ct__axes_text(x->graph, axes, rank));
+        attrs.dims[i] = dim;
+        if (dim != i) same = false;
+    }
+    if (same) return x;
+    return node_with_dims(loc, &op_broadcast, x, &attrs, rank, axes);
+}
+
+ct_tensor *ct__broadcast_like(const char *loc, ct_tensor *x, const ct_tensor *like)
+{
+    if (ct_tensor_is_poison(like)) return x->graph->poison;
+    return ct__broadcast_to(loc, x, like->rank, like->axes);
+}
+
+bool ct__broadcast_together(const char *loc, const char *op, int num_operands, ct_tensor **operands)
+{
+    ct_tensor *widest = operands[0];
+    for (int i = 1; i < num_operands; i++)
+        if (operands[i]->rank > widest->rank) widest = operands[i];
+    for (int i = 0; i < num_operands; i++) {
+        ct_tensor *x = operands[i];
+        for (int j = 0; j < x->rank; j++) {
+            int dim = ct__find_axis(widest->axes, widest->rank, x->axes[j].name);
+            if (dim < 0) {
+                ct__fail(x->graph, loc, op, "neither operand has all axes: %s and %s", ct_tensor_describe(x),
+                         ct_tensor_describe(widest));
+                return false;
+            }
+            if (widest->axes[dim].size != x->axes[j].size) {
+                ct__fail(x->graph, loc, op, "axis %s has sizes %lld and %lld: %s and %s", x->axes[j].name,
+                         (long long)x->axes[j].size, (long long)widest->axes[dim].size, ct_tensor_describe(x),
+                         ct_tensor_describe(widest));
+                return false;
+            }
+        }
+    }
+    for (int i = 0; i < num_operands; i++)
+        operands[i] = ct__broadcast_to(loc, operands[i], widest->rank, widest->axes);
+    return true;
+}
+
+/* ---- rename ---- */
+
+static void print_rename(ct_printer *p, const ct_node *node)
+{
+    ct__print_alias(p, node->results[0], node->operands[0]);
+}
+
+static void vjp_rename(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients);
+
+static const ct_op op_rename = {
+    .name = "ctitan.rename", .print = print_rename, .vjp = vjp_rename, .cheap = true};
+
+static ct_tensor *with_axes(const char *loc, ct_tensor *x, const ct_axis *axes)
+{
+    return node_with_dims(loc, &op_rename, x, NULL, x->rank, axes);
+}
+
+static void vjp_rename(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients)
+{
+    gradients[0] = with_axes(CT_LOC, cotangents[0], node->operands[0]->axes);
+}
+
+ct_tensor *ct__rename(const char *loc, ct_tensor *x, const char *from, const char *to)
+{
+    if (ct__any_poison(1, &x)) return x->graph->poison;
+    int dim, count;
+    if (!ct__parse_dims(x, loc, "rename", from, &dim, &count)) return x->graph->poison;
+    const char *name = ct__intern_z(x->graph, to);
+    if (count != 1 || ct__find_axis(x->axes, x->rank, name) >= 0)
+        return ct__fail(x->graph, loc, "rename", "cannot call %s of %s %s: the name is taken", from,
+                        ct_tensor_describe(x), to);
+    ct_axis axes[CT_MAX_RANK];
+    memcpy(axes, x->axes, sizeof(axes));
+    axes[dim].name = name;
+    return with_axes(loc, x, axes);
+}
+
+/* ---- reshape ---- */
+
+static void vjp_reshape(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients)
+{
+    gradients[0] = ct__reshape(CT_LOC, cotangents[0], node->operands[0]->rank, node->operands[0]->axes);
+}
+
+static const ct_op op_reshape = {.name = "stablehlo.reshape", .vjp = vjp_reshape, .cheap = true};
+
+ct_tensor *ct__reshape(const char *loc, ct_tensor *x, int rank, const ct_axis *axes)
+{
+    if (ct__any_poison(1, &x)) return x->graph->poison;
+    int64_t count = 1;
+    for (int i = 0; i < rank; i++) count *= axes[i].size;
+    if (count != ct__num_elements(x)) /* (C2) */
+        return ct__fail(x->graph, loc, "reshape", "%s has %lld elements, the new axes \"%s\" have %lld",
+                        ct_tensor_describe(x), (long long)ct__num_elements(x), ct__axes_text(x->graph, axes, rank),
+                        (long long)count);
+    return node_with_dims(loc, &op_reshape, x, NULL, rank, axes);
+}
+
+/* x's axes with [dim, dim + removed) replaced by parts. */
+static ct_tensor *replace_axes(const char *loc, const char *op, ct_tensor *x, int dim, int removed, int num_parts,
+                               const ct_axis *parts)
+{
+    ct_axis axes[2 * CT_MAX_RANK];
+    int rank = 0;
+    for (int i = 0; i < dim; i++) axes[rank++] = x->axes[i];
+    for (int i = 0; i < num_parts; i++) axes[rank++] = parts[i];
+    for (int i = dim + removed; i < x->rank; i++) axes[rank++] = x->axes[i];
+    if (rank > CT_MAX_RANK)
+        return ct__fail(x->graph, loc, op, "the result would have %d axes, at most %d are possible", rank, CT_MAX_RANK);
+    for (int i = 0; i < rank; i++)
+        if (ct__find_axis(axes, i, axes[i].name) >= 0)
+            return ct__fail(x->graph, loc, op, "axis %s would occur twice in the result of %s", axes[i].name,
+                            ct_tensor_describe(x));
+    return ct__reshape(loc, x, rank, axes);
+}
+
+ct_tensor *ct__split(const char *loc, ct_tensor *x, const char *axis, const char *text)
+{
+    if (ct__any_poison(1, &x)) return x->graph->poison;
+    ct_graph *graph = x->graph;
+    int dim, count, num_parts;
+    ct_axis parts[CT_MAX_RANK];
+    if (!ct__parse_dims(x, loc, "split", axis, &dim, &count)) return graph->poison;
+    if (!ct__parse_axes(graph, loc, "split", text, parts, &num_parts)) return graph->poison;
+    if (count != 1 || num_parts < 1)
+        return ct__fail(graph, loc, "split", "takes one axis and its parts, found \"%s\" and \"%s\"", axis, text);
+    int64_t product = 1;
+    int open = -1;
+    for (int i = 0; i < num_parts; i++) {
+        if (parts[i].size > 0)
+            product *= parts[i].size;
+        else if (open < 0)
+            open = i;
+        else
+            return ct__fail(graph, loc, "split", "more than one open size in \"%s\"", text);
+    }
+    if (open >= 0) parts[open].size = x->axes[dim].size / product;
+    if (product * (open >= 0 ? parts[open].size : 1) != x->axes[dim].size)
+        return ct__fail(graph, loc, "split", "axis %s of size %lld cannot be split as \"%s\"", axis,
+                        (long long)x->axes[dim].size, text);
+    return replace_axes(loc, "split", x, dim, 1, num_parts, parts);
+}
+
+ct_tensor *ct__merge(const char *loc, ct_tensor *x, const char *text, const char *name)
+{
+    if (ct__any_poison(1, &x)) return x->graph->poison;
+    int dims[CT_MAX_RANK], count;
+    if (!ct__parse_dims(x, loc, "merge", text, dims, &count)) return x->graph->poison;
+    ct_axis merged = {ct__intern_z(x->graph, name), 1};
+    for (int i = 0; i < count; i++) {
+        if (dims[i] != dims[0] + i)
+            return ct__fail(x->graph, loc, "merge", "axes \"%s\" are not neighbours in that order in %s", text,
+                            ct_tensor_describe(x));
+        merged.size *= x->axes[dims[i]].size;
+    }
+    if (!count) return ct__fail(x->graph, loc, "merge", "no axes named");
+    return replace_axes(loc, "merge", x, dims[0], count, 1, &merged);
+}
+
+ct_tensor *ct__unsqueeze(const char *loc, ct_tensor *x, const char *name, int dim)
+{
+    if (ct__any_poison(1, &x)) return x->graph->poison;
+    CT_ASSERT(dim >= 0 && dim <= x->rank);
+    ct_axis axis = {ct__intern_z(x->graph, name), 1};
+    return replace_axes(loc, "unsqueeze", x, dim, 0, 1, &axis);
+}
+
+ct_tensor *ct__squeeze(const char *loc, ct_tensor *x, const char *name)
+{
+    if (ct__any_poison(1, &x)) return x->graph->poison;
+    int dim, count;
+    if (!ct__parse_dims(x, loc, "squeeze", name, &dim, &count)) return x->graph->poison;
+    if (count != 1 || x->axes[dim].size != 1)
+        return ct__fail(x->graph, loc, "squeeze", "axis %s of %s must have size 1", name, ct_tensor_describe(x));
+    return replace_axes(loc, "squeeze", x, dim, 1, 0, NULL);
+}
+
+/* ---- transpose ---- */
+
+static void print_transpose_attrs(ct_printer *p, const ct_node *node)
+{
+    const dims_attrs *attrs = node->attrs;
+    ct__print_dims(p, "permutation", attrs->dims, attrs->count);
+}
+
+static void vjp_transpose(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients)
+{
+    ct_tensor *x = node->operands[0];
+    gradients[0] = ct_transpose(cotangents[0], ct__axes_text(x->graph, x->axes, x->rank));
+}
+
+static const ct_op op_transpose = {.name = "stablehlo.transpose",
+                                   .print_attrs = print_transpose_attrs,
+                                   .vjp = vjp_transpose,
+                                   .cheap = true};
+
+ct_tensor *ct__transpose(const char *loc, ct_tensor *x, const char *order)
+{
+    if (ct__any_poison(1, &x)) return x->graph->poison;
+    int dims[CT_MAX_RANK], count;
+    if (!ct__parse_dims(x, loc, "transpose", order, dims, &count)) return x->graph->poison;
+    if (count != x->rank) /* (C2): a permutation of all dims */
+        return ct__fail(x->graph, loc, "transpose", "\"%s\" must name every axis of %s", order, ct_tensor_describe(x));
+    dims_attrs attrs = {.count = count};
+    ct_axis axes[CT_MAX_RANK];
+    bool same = true;
+    for (int i = 0; i < count; i++) {
+        attrs.dims[i] = dims[i];
+        axes[i] = x->axes[dims[i]];
+        if (dims[i] != i) same = false;
+    }
+    return same ? x : node_with_dims(loc, &op_transpose, x, &attrs, count, axes);
+}
