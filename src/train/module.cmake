@@ -1,0 +1,1 @@
+ct_module(train DEPS base formats optim)

@@ -1,0 +1,160 @@
+/* A recipe: everything that a training run is told, read from TOML and overridden on the command line.
+ *
+ *   recipes/qwen3/debug.toml ---+
+ *   --training.steps=10 --------+--> checked against one table (recipe_schema.c) --> ct_recipe
+ *   defaults of the table ------+
+ *
+ * Sections and keys carry TorchTitan's names. One sub-struct per section, in the order of the table; the table holds
+ * each key's type, default, range and meaning, and `ctitan train --help` prints it.
+ * Relative paths are relative to the working directory.
+ * All mistakes are reported at once, each with its line or argument. A recipe is not changed after loading, so any
+ * thread may read it; its strings live as long as it does.
+ */
+#ifndef CT_TRAIN_RECIPE_H
+#define CT_TRAIN_RECIPE_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/dtype.h"
+#include "base/status.h"
+#include "base/str.h"
+#include "optim/schedule.h"
+
+typedef enum ct_recipe_dataset { CT_DATASET_TEXT, CT_DATASET_TOKENS } ct_recipe_dataset;
+
+typedef enum ct_recipe_optimizer_implementation {
+    CT_OPTIMIZER_FUSED,                 /* moments in float32 */
+    CT_OPTIMIZER_FUSED_OPT_STATES_BF16, /* moments in bfloat16 */
+} ct_recipe_optimizer_implementation;
+
+typedef enum ct_recipe_remat { CT_REMAT_NONE, CT_REMAT_SELECTIVE, CT_REMAT_FULL } ct_recipe_remat;
+
+typedef struct ct_recipe_list {
+    const char *const *items;
+    size_t num_items;
+} ct_recipe_list;
+
+typedef enum ct_recipe_flag_type { CT_FLAG_BOOL, CT_FLAG_INT, CT_FLAG_FLOAT, CT_FLAG_STRING } ct_recipe_flag_type;
+
+typedef struct ct_recipe_flag {
+    const char *name;
+    ct_recipe_flag_type type;
+    bool boolean;
+    int64_t integer;
+    double number;
+    const char *string;
+} ct_recipe_flag;
+
+typedef struct ct_recipe_flags {
+    const ct_recipe_flag *items;
+    size_t num_items;
+} ct_recipe_flags;
+
+typedef struct ct_recipe {
+    const char *dump_folder;
+    struct {
+        const char *name;   /* "llama3", "qwen3" */
+        const char *flavor; /* a row of the model's table, or the path of a Hugging Face folder */
+        bool scan_layers;
+    } model;
+    struct {
+        int64_t local_batch_size;  /* sequences per device and microbatch */
+        int64_t global_batch_size; /* -1: no accumulation; see ct_recipe_num_microbatches */
+        int64_t seq_len;
+        int64_t steps;
+        ct_recipe_dataset dataset;
+        const char *dataset_path; /* NULL only when the loader did not ask for data */
+        bool shuffle;
+        double max_norm; /* infinite: no clipping */
+        ct_dtype dtype;
+        ct_dtype mixed_precision_param;
+        ct_dtype mixed_precision_reduce;
+    } training;
+    struct {
+        const char *name; /* "AdamW" */
+        double lr, beta1, beta2, eps, weight_decay;
+        ct_recipe_optimizer_implementation implementation;
+    } optimizer;
+    struct {
+        int64_t warmup_steps;
+        int64_t total_steps; /* -1: training.steps */
+        double decay_ratio;  /* -1: none */
+        ct_lr_decay decay_type;
+        double min_lr_factor;
+    } lr_scheduler;
+    struct {
+        int64_t log_freq;
+        bool disable_color_printing;
+    } metrics;
+    struct {
+        bool enable;
+        int64_t interval;
+        const char *folder;
+        int64_t load_step;             /* -1: the newest, if there is one */
+        const char *initial_load_path; /* NULL: none */
+        bool initial_load_in_hf;
+    } checkpoint;
+    struct {
+        ct_recipe_remat mode;
+        ct_recipe_list save; /* with CT_REMAT_SELECTIVE: the names to save; none given: the policy's own */
+    } activation_checkpoint;
+    struct {
+        const char *cache_dir; /* NULL: the user's cache folder; "": no cache */
+        ct_recipe_flags xla_flags;
+    } compile;
+    struct {
+        const char *platform; /* "cpu", "cuda", "tpu", or the path of a plugin */
+        int64_t count;
+        const char *plugin_path; /* NULL: the platform's usual plugin */
+    } device;
+    struct {
+        int64_t seed;
+    } debug;
+
+    const char *path;     /* of the file, or NULL */
+    const char **origins; /* per key of the table: "file:line", the argument, or NULL for a default */
+    ct_arena arena;
+} ct_recipe;
+
+typedef struct ct_recipe_load_opts {
+    const char *const *overrides; /* arguments as ct_recipe_override_length takes them */
+    size_t num_overrides;
+    int64_t data_parallel_count; /* 0 means 1 */
+    bool needs_data;             /* training.dataset_path must be given */
+} ct_recipe_load_opts;
+
+/* Reads path, applies overrides, checks everything. Errors: INVALID_ARGUMENT whose message counts and lists all
+ * mistakes, one per line, each with "file:line" or the argument, what was required and what was found; those of
+ * ct_file_read. */
+CT_MUST_USE ct_status *ct_recipe_load(const char *path, const ct_recipe_load_opts *opts, ct_recipe **out_recipe);
+
+/* The same from memory; name stands for the file in messages. */
+CT_MUST_USE ct_status *ct_recipe_parse(const char *name, const char *text, size_t size_bytes,
+                                       const ct_recipe_load_opts *opts, ct_recipe **out_recipe);
+
+void ct_recipe_free(ct_recipe *recipe); /* NULL is allowed */
+
+/* How many of the arguments at args[0] on are one override: 0 when args[0] is none, 2 when the value stands apart
+ * ("--training.steps 10"), else 1. An argument is an override if it starts with "--" and has a '.' before any '=', or
+ * names a key outside the sections (--dump_folder). Dashes and underscores are equal; --x.y and --x.no-y mean true and
+ * false; lists are comma separated; "none" unsets a key that can be unset. */
+size_t ct_recipe_override_length(const char *const *args, size_t num_args);
+
+/* Where a key ("training.seq_len") got its value, for messages: "recipes/x.toml:14", "--training.seq_len=8",
+ * "default". The key must exist. */
+const char *ct_recipe_where(const ct_recipe *recipe, const char *key);
+
+/* Microbatches per step (gradient accumulation): 1 for global_batch_size = -1. Checked at loading to divide. */
+int64_t ct_recipe_num_microbatches(const ct_recipe *recipe, int64_t data_parallel_count);
+
+/* The recipe's learning rate schedule. */
+ct_lr_schedule ct_recipe_lr_schedule(const ct_recipe *recipe);
+
+/* Appends the resolved recipe as TOML that loads to the same recipe; a comment says where a value came from. */
+void ct_recipe_print(const ct_recipe *recipe, ct_str *out);
+
+/* Appends the list of all keys: override, meaning, what is allowed, default. */
+void ct_recipe_help(ct_str *out);
+
+#endif

@@ -1,0 +1,126 @@
+/* What must hold between the keys of a recipe, once each value is fine by itself. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "train/recipe_schema.h"
+
+typedef struct check {
+    const ct_recipe *recipe;
+    ct__recipe_mistakes *mistakes;
+} check;
+
+static size_t index_of(const char *name)
+{
+    size_t point = strcspn(name, ".");
+    const ct__recipe_key *key = ct__recipe_find(name, point, name + point + 1);
+    CT_ASSERT(key);
+    return (size_t)(key - ct__recipe_keys);
+}
+
+/* A rule is checked only if no value that it speaks of is wrong by itself. */
+static bool are_fine(const check *c, const char *a, const char *b)
+{
+    return !c->mistakes->is_broken[index_of(a)] && (!b || !c->mistakes->is_broken[index_of(b)]);
+}
+
+static bool is_given(const check *c, const char *name)
+{
+    return c->recipe->origins[index_of(name)] != NULL;
+}
+
+static const char *where(const check *c, const char *name)
+{
+    return ct_recipe_where(c->recipe, name);
+}
+
+static void check_batch(const check *c, int64_t data_parallel_count)
+{
+    const ct_recipe *recipe = c->recipe;
+    int64_t global = recipe->training.global_batch_size, local = recipe->training.local_batch_size, unit;
+    if (!are_fine(c, "training.global_batch_size", "training.local_batch_size") || global == -1) return;
+    if (ct_checked_mul(local, data_parallel_count, &unit) && global > 0 && global % unit == 0) return;
+    ct__recipe_mistake(
+        c->mistakes, where(c, "training.global_batch_size"),
+        "training.global_batch_size must be -1 or a multiple of training.local_batch_size x data parallel "
+        "devices = %lld x %lld, found %lld",
+        (long long)local, (long long)data_parallel_count, (long long)global);
+}
+
+static void check_schedule(const check *c)
+{
+    const ct_recipe *recipe = c->recipe;
+    int64_t total = recipe->lr_scheduler.total_steps, steps = recipe->training.steps;
+    if (!are_fine(c, "lr_scheduler.total_steps", "training.steps")) return;
+    if (total > 0 && total < steps) {
+        ct__recipe_mistake(c->mistakes, where(c, "lr_scheduler.total_steps"),
+                           "lr_scheduler.total_steps must be at least training.steps = %lld, found %lld; raise it, or "
+                           "leave it out to follow training.steps",
+                           (long long)steps, (long long)total);
+        return;
+    }
+    int64_t warmup = recipe->lr_scheduler.warmup_steps, length = total > 0 ? total : steps;
+    if (are_fine(c, "lr_scheduler.warmup_steps", NULL) && !c->mistakes->count && warmup > length)
+        ct_warning("lr_scheduler.warmup_steps = %lld (%s) exceeds the schedule's %lld steps; the warmup is cut to %lld",
+                   (long long)warmup, where(c, "lr_scheduler.warmup_steps"), (long long)length, (long long)length);
+}
+
+static void check_checkpoint(const check *c)
+{
+    const ct_recipe *recipe = c->recipe;
+    if (are_fine(c, "checkpoint.initial_load_in_hf", "checkpoint.initial_load_path") &&
+        recipe->checkpoint.initial_load_in_hf && !recipe->checkpoint.initial_load_path)
+        ct__recipe_mistake(c->mistakes, where(c, "checkpoint.initial_load_in_hf"),
+                           "checkpoint.initial_load_in_hf needs checkpoint.initial_load_path, the folder to load");
+    if (are_fine(c, "checkpoint.load_step", "checkpoint.enable") && recipe->checkpoint.load_step >= 0 &&
+        !recipe->checkpoint.enable)
+        ct__recipe_mistake(c->mistakes, where(c, "checkpoint.load_step"),
+                           "checkpoint.load_step = %lld needs checkpoint.enable = true",
+                           (long long)recipe->checkpoint.load_step);
+}
+
+static void check_remat(const check *c)
+{
+    const ct_recipe *recipe = c->recipe;
+    if (are_fine(c, "activation_checkpoint.save", "activation_checkpoint.mode") &&
+        recipe->activation_checkpoint.save.num_items && recipe->activation_checkpoint.mode != CT_REMAT_SELECTIVE)
+        ct__recipe_mistake(c->mistakes, where(c, "activation_checkpoint.save"),
+                           "activation_checkpoint.save needs activation_checkpoint.mode = \"selective\"");
+}
+
+static void check_device(const check *c)
+{
+    static const char *const platforms[] = {"cpu", "cuda", "tpu"};
+    const char *platform = c->recipe->device.platform;
+    if (!are_fine(c, "device.platform", NULL)) return;
+    for (size_t i = 0; i < CT_COUNT(platforms); i++)
+        if (strcmp(platform, platforms[i]) == 0) return;
+    bool is_path = strchr(platform, '/') || strstr(platform, ".so");
+    if (!is_path) {
+        const char *nearest = ct_nearest_name(platform, platforms, CT_COUNT(platforms));
+        ct__recipe_mistake(
+            c->mistakes, where(c, "device.platform"),
+            "device.platform must be \"cpu\", \"cuda\", \"tpu\" or the path of a plugin, found \"%s\"%s%s%s", platform,
+            nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    } else if (is_given(c, "device.plugin_path") && c->recipe->device.plugin_path) {
+        ct__recipe_mistake(
+            c->mistakes, where(c, "device.plugin_path"),
+            "device.plugin_path needs device.platform = \"cpu\", \"cuda\" or \"tpu\", found the path \"%s\"; "
+            "leave one of the two out",
+            platform);
+    }
+}
+
+void ct__recipe_check(const ct_recipe *recipe, const ct_recipe_load_opts *opts, ct__recipe_mistakes *mistakes)
+{
+    check c = {recipe, mistakes};
+    if (opts->needs_data && !recipe->training.dataset_path && are_fine(&c, "training.dataset_path", NULL))
+        ct__recipe_mistake(mistakes, recipe->path ? recipe->path : "recipe", "training.dataset_path is required: %s",
+                           recipe->training.dataset == CT_DATASET_TOKENS ? "a safetensors file with a tensor \"tokens\""
+                                                                         : "a text file");
+    check_batch(&c, CT_MAX(opts->data_parallel_count, 1));
+    check_checkpoint(&c);
+    check_remat(&c);
+    check_device(&c);
+    check_schedule(&c);
+}

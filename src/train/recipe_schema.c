@@ -1,0 +1,162 @@
+/* The table of recipe keys. A key stands here if and only if the trainer acts on it.
+ *
+ * Names and defaults are TorchTitan's (its TPU fork's where the two differ); scan_layers, activation_checkpoint.save,
+ * compile.* and device.* are ours.
+ */
+#include "train/recipe_schema.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define AT(field) offsetof(ct_recipe, field)
+#define MAX_COUNT 2147483647.0
+
+/* clang-format off */
+const ct__recipe_key ct__recipe_keys[] = {
+    {"", "dump_folder", CT__RECIPE_STRING, AT(dump_folder), "./outputs", .aliases = "job.dump_folder",
+     .help = "folder of all that the run writes"},
+
+    {"model", "name", CT__RECIPE_STRING, AT(model.name), NULL, .is_required = true, .allowed = "llama3|qwen3",
+     .help = "model family"},
+    {"model", "flavor", CT__RECIPE_STRING, AT(model.flavor), NULL, .is_required = true,
+     .help = "size of the model (\"debugmodel\", \"8B\"), or the path of a Hugging Face folder with its config.json"},
+    {"model", "scan_layers", CT__RECIPE_BOOL, AT(model.scan_layers), "true",
+     .help = "one loop over the layers in the program, in place of a copy of the block per layer"},
+
+    {"training", "local_batch_size", CT__RECIPE_INT, AT(training.local_batch_size), "8", .min = 1, .max = MAX_COUNT,
+     .aliases = "training.batch_size", .help = "sequences per device in one forward pass"},
+    {"training", "global_batch_size", CT__RECIPE_INT, AT(training.global_batch_size), "-1", .min = -1, .max = MAX_COUNT,
+     .help = "sequences per step over all devices; gradients are accumulated to reach it; -1: no accumulation"},
+    {"training", "seq_len", CT__RECIPE_INT, AT(training.seq_len), "2048", .min = 1, .max = MAX_COUNT,
+     .aliases = "training.max_context_length", .help = "tokens per sequence"},
+    {"training", "steps", CT__RECIPE_INT, AT(training.steps), "10000", .min = 1, .max = MAX_COUNT,
+     .help = "optimizer steps of the run"},
+    {"training", "dataset", CT__RECIPE_CHOICE, AT(training.dataset), "text", .allowed = "text|tokens",
+     .help = "kind of data: text files, or a safetensors file with a tensor of tokens"},
+    {"training", "dataset_path", CT__RECIPE_STRING, AT(training.dataset_path), NULL,
+     .help = "file of the data; relative to the working directory"},
+    {"training", "shuffle", CT__RECIPE_BOOL, AT(training.shuffle), "true",
+     .help = "visit the sequences in an order drawn from debug.seed"},
+    {"training", "max_norm", CT__RECIPE_FLOAT, AT(training.max_norm), "1.0", .min = 0, .above_min = true,
+     .may_be_infinite = true, .help = "largest L2 norm of the gradient, which is scaled down to it; inf: never scaled"},
+    {"training", "dtype", CT__RECIPE_DTYPE, AT(training.dtype), "float32", .allowed = "float32",
+     .help = "type of the master weights"},
+    {"training", "mixed_precision_param", CT__RECIPE_DTYPE, AT(training.mixed_precision_param), "bfloat16",
+     .allowed = "bfloat16|float32", .help = "type of weights and activations in forward and backward"},
+    {"training", "mixed_precision_reduce", CT__RECIPE_DTYPE, AT(training.mixed_precision_reduce), "float32",
+     .allowed = "float32", .help = "type in which gradients are summed"},
+
+    {"optimizer", "name", CT__RECIPE_STRING, AT(optimizer.name), "AdamW", .allowed = "AdamW", .help = "optimizer"},
+    {"optimizer", "lr", CT__RECIPE_FLOAT, AT(optimizer.lr), "8e-4", .min = 0,
+     .help = "learning rate before the schedule"},
+    {"optimizer", "beta1", CT__RECIPE_FLOAT, AT(optimizer.beta1), "0.9", .min = 0, .max = 1, .under_max = true,
+     .help = "decay of the mean of the gradient"},
+    {"optimizer", "beta2", CT__RECIPE_FLOAT, AT(optimizer.beta2), "0.95", .min = 0, .max = 1, .under_max = true,
+     .help = "decay of the mean of its square"},
+    {"optimizer", "eps", CT__RECIPE_FLOAT, AT(optimizer.eps), "1e-8", .min = 0, .above_min = true,
+     .help = "added to the root of the mean square"},
+    {"optimizer", "weight_decay", CT__RECIPE_FLOAT, AT(optimizer.weight_decay), "0.1", .min = 0,
+     .help = "weight decay, of all parameters"},
+    {"optimizer", "implementation", CT__RECIPE_CHOICE, AT(optimizer.implementation), "fused",
+     .allowed = "fused|fused_opt_states_bf16", .help = "moments in float32, or in bfloat16"},
+
+    {"lr_scheduler", "warmup_steps", CT__RECIPE_INT, AT(lr_scheduler.warmup_steps), "200", .min = 0, .max = MAX_COUNT,
+     .help = "steps in which the learning rate rises from 0"},
+    {"lr_scheduler", "total_steps", CT__RECIPE_INT, AT(lr_scheduler.total_steps), NULL, .min = 1, .max = MAX_COUNT,
+     .help = "length of the schedule; unset: training.steps"},
+    {"lr_scheduler", "decay_ratio", CT__RECIPE_FLOAT, AT(lr_scheduler.decay_ratio), NULL, .min = 0, .max = 1,
+     .help = "share of the schedule spent in decay, 0: none; unset: all that the warmup leaves"},
+    {"lr_scheduler", "decay_type", CT__RECIPE_CHOICE, AT(lr_scheduler.decay_type), "linear",
+     .allowed = "linear|sqrt|cosine", .help = "shape of the decay"},
+    {"lr_scheduler", "min_lr_factor", CT__RECIPE_FLOAT, AT(lr_scheduler.min_lr_factor), "0.0", .min = 0, .max = 1,
+     .aliases = "lr_scheduler.lr_min", .help = "where the decay ends, as a share of optimizer.lr"},
+
+    {"metrics", "log_freq", CT__RECIPE_INT, AT(metrics.log_freq), "10", .min = 1, .max = MAX_COUNT,
+     .help = "steps from one log line to the next; the first step is always logged"},
+    {"metrics", "disable_color_printing", CT__RECIPE_BOOL, AT(metrics.disable_color_printing), "false",
+     .help = "log lines without colors"},
+
+    {"checkpoint", "enable", CT__RECIPE_BOOL, AT(checkpoint.enable), "false", .aliases = "checkpoint.enable_checkpoint",
+     .help = "save checkpoints, and resume from the newest at the start"},
+    {"checkpoint", "interval", CT__RECIPE_INT, AT(checkpoint.interval), "500", .min = 1, .max = MAX_COUNT,
+     .help = "steps from one checkpoint to the next; the last step is always saved"},
+    {"checkpoint", "folder", CT__RECIPE_STRING, AT(checkpoint.folder), "checkpoint",
+     .help = "folder of the checkpoints, in dump_folder"},
+    {"checkpoint", "load_step", CT__RECIPE_INT, AT(checkpoint.load_step), "-1", .min = -1, .max = MAX_COUNT,
+     .help = "step to resume from; -1: the newest"},
+    {"checkpoint", "initial_load_path", CT__RECIPE_STRING, AT(checkpoint.initial_load_path), NULL,
+     .help = "folder of the weights to start from, when there is no checkpoint to resume"},
+    {"checkpoint", "initial_load_in_hf", CT__RECIPE_BOOL, AT(checkpoint.initial_load_in_hf), "false",
+     .help = "initial_load_path is a Hugging Face folder"},
+
+    {"activation_checkpoint", "mode", CT__RECIPE_CHOICE, AT(activation_checkpoint.mode), "selective",
+     .allowed = "none|selective|full", .help = "what the backward pass computes again: nothing, some, all of a block"},
+    {"activation_checkpoint", "save", CT__RECIPE_LIST, AT(activation_checkpoint.save), "",
+     .help = "with mode \"selective\": names of the values to save, in place of its own choice"},
+
+    {"compile", "cache_dir", CT__RECIPE_STRING, AT(compile.cache_dir), NULL, .may_be_empty = true,
+     .help = "folder of compiled programs; unset: the user's cache folder; empty: no cache"},
+    {"compile", "xla_flags", CT__RECIPE_FLAGS, AT(compile.xla_flags), NULL,
+     .help = "XLA flags of the program, --compile.xla_flags.xla_some_flag=true"},
+
+    {"device", "platform", CT__RECIPE_STRING, AT(device.platform), "cpu",
+     .help = "\"cpu\", \"cuda\", \"tpu\", or the path of a PJRT plugin"},
+    {"device", "count", CT__RECIPE_INT, AT(device.count), "1", .min = 1, .max = MAX_COUNT,
+     .help = "number of devices; on cpu they are virtual"},
+    {"device", "plugin_path", CT__RECIPE_STRING, AT(device.plugin_path), NULL,
+     .help = "plugin to use for the platform in place of the usual one"},
+
+    {"debug", "seed", CT__RECIPE_INT, AT(debug.seed), "42", .min = 0, .aliases = "training.seed",
+     .help = "seed of initial weights and data order"},
+};
+/* clang-format on */
+const size_t ct__recipe_num_keys = CT_COUNT(ct__recipe_keys);
+
+static bool equals(const char *text, size_t length, const char *name)
+{
+    return strlen(name) == length && memcmp(text, name, length) == 0;
+}
+
+/* Is "section.name" one of the space-separated aliases? A NULL name stands for any. */
+static bool has_alias(const char *aliases, const char *section, size_t section_length, const char *name)
+{
+    while (aliases && *aliases) {
+        size_t length = strcspn(aliases, " "), point = strcspn(aliases, ".");
+        if (point == section_length && memcmp(aliases, section, point) == 0 &&
+            (!name || equals(aliases + point + 1, length - point - 1, name)))
+            return true;
+        aliases += length + (aliases[length] == ' ');
+    }
+    return false;
+}
+
+const ct__recipe_key *ct__recipe_find(const char *section, size_t section_length, const char *name)
+{
+    for (size_t i = 0; i < ct__recipe_num_keys; i++) {
+        const ct__recipe_key *key = &ct__recipe_keys[i];
+        if (equals(section, section_length, key->section) && strcmp(key->name, name) == 0) return key;
+    }
+    for (size_t i = 0; i < ct__recipe_num_keys; i++)
+        if (has_alias(ct__recipe_keys[i].aliases, section, section_length, name)) return &ct__recipe_keys[i];
+    return NULL;
+}
+
+bool ct__recipe_has_section(const char *section, size_t section_length)
+{
+    for (size_t i = 0; i < ct__recipe_num_keys; i++) {
+        const ct__recipe_key *key = &ct__recipe_keys[i];
+        if (section_length && equals(section, section_length, key->section)) return true;
+        if (has_alias(key->aliases, section, section_length, NULL)) return true;
+    }
+    return false;
+}
+
+const char *ct__recipe_full_name(ct_arena *arena, const ct__recipe_key *key)
+{
+    return key->section[0] ? ct_arena_printf(arena, "%s.%s", key->section, key->name) : key->name;
+}
+
+bool ct__recipe_can_unset(const ct__recipe_key *key)
+{
+    return !key->default_value && !key->is_required && key->type != CT__RECIPE_FLAGS;
+}
