@@ -127,8 +127,8 @@ void ct__scan_vjp(ct_sweep *sweep, ct_node *scan, ct_tensor *const *cotangents, 
     ct__region_leave(graph, saved);
     if (graph->error) return;
 
-    ct_scan_attrs backward_attrs = {.axis = attrs->axis, .num_carries = num_initial,
-                                    .num_inputs = backward.num_inputs, .reverse = !attrs->reverse};
+    ct_scan_attrs backward_attrs = {
+        .axis = attrs->axis, .num_carries = num_initial, .num_inputs = backward.num_inputs, .reverse = !attrs->reverse};
     ct_tensor **operands = CT_ARENA_ARRAY(&graph->arena, ct_tensor *, num_initial + backward.num_inputs + 1);
     for (int i = 0; i < num_initial; i++) operands[i] = initial[i];
     for (int i = 0; i < backward.num_inputs; i++) operands[num_initial + i] = backward.inputs[i];

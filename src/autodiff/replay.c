@@ -3,8 +3,8 @@
  *
  *   forward:  x -> [block] -> y            backward:  (x, dy) -> barrier -> copies of what was not saved -> derivative
  *
- * The barrier ties the copies to the arrival of the cotangent: without it XLA would merge them with the originals, or run
- * them at once, and nothing would be saved.
+ * The barrier ties the copies to the arrival of the cotangent: without it XLA would merge them with the originals, or
+ * run them at once, and nothing would be saved.
  */
 #include <string.h>
 

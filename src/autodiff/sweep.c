@@ -52,8 +52,7 @@ static void mark_scan(ct_sweep *sweep, const ct_node *scan)
     const ct_scan_attrs *attrs = scan->attrs;
     const ct_region *body = scan->regions[0];
     int num_fixed = attrs->num_carries + attrs->num_inputs;
-    for (int i = 0; i < num_fixed; i++)
-        ct__set_active(sweep, body->args[i], ct__is_active(sweep, scan->operands[i]));
+    for (int i = 0; i < num_fixed; i++) ct__set_active(sweep, body->args[i], ct__is_active(sweep, scan->operands[i]));
     for (bool changed = true; changed;) {
         changed = false;
         ct__mark_active(sweep, body);
@@ -138,7 +137,8 @@ static void sweep_node(ct_sweep *sweep, ct_node *node)
     } else if (node->op->vjp) {
         node->op->vjp(node, cotangents, gradients);
     } else {
-        ct__fail(graph, node->loc, "grad", "%s has no derivative; use ct_stop_gradient or ct_custom_vjp", node->op->name);
+        ct__fail(graph, node->loc, "grad", "%s has no derivative; use ct_stop_gradient or ct_custom_vjp",
+                 node->op->name);
         return;
     }
     for (int i = 0; i < num_operands; i++) ct__accumulate(sweep, node->operands[i], gradients[i]);
@@ -209,7 +209,8 @@ ct_status *ct_grad_from(ct_graph *graph, int num_tensors, ct_tensor *const *tens
     return ct_graph_check(graph);
 }
 
-ct_status *ct_grad(ct_graph *graph, ct_tensor *loss, ct_tensor *const *params, int num_params, ct_tensor **out_gradients)
+ct_status *ct_grad(ct_graph *graph, ct_tensor *loss, ct_tensor *const *params, int num_params,
+                   ct_tensor **out_gradients)
 {
     for (int i = 0; i < num_params; i++) out_gradients[i] = graph->poison;
     CT_TRY(ct_graph_check(graph));

@@ -13,8 +13,7 @@ void ct_graph_declare_axis(ct_graph *graph, const char *name, int64_t size)
     if (dim < 0) {
         if (graph->num_declared == graph->declared_capacity) {
             graph->declared_capacity = graph->declared_capacity ? graph->declared_capacity * 2 : 16;
-            graph->declared =
-                ct_realloc(graph->declared, (size_t)graph->declared_capacity * sizeof(*graph->declared));
+            graph->declared = ct_realloc(graph->declared, (size_t)graph->declared_capacity * sizeof(*graph->declared));
         }
         dim = graph->num_declared++;
     }
@@ -45,7 +44,8 @@ static bool next_word(const char **cursor, const char **start, size_t *length)
     return *length > 0;
 }
 
-bool ct__parse_axes(ct_graph *graph, const char *loc, const char *op, const char *text, ct_axis *out_axes, int *out_rank)
+bool ct__parse_axes(ct_graph *graph, const char *loc, const char *op, const char *text, ct_axis *out_axes,
+                    int *out_rank)
 {
     const char *cursor = text, *word;
     size_t length;

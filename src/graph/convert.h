@@ -4,8 +4,8 @@
 
 #include "graph/graph.h"
 
-/* x as dtype; x itself when it has that dtype already. Float to integer truncates; to bool means != 0. The derivative is
- * the conversion back; there is none through integers. */
+/* x as dtype; x itself when it has that dtype already. Float to integer truncates; to bool means != 0. The derivative
+ * is the conversion back; there is none through integers. */
 ct_tensor *ct__convert(const char *loc, ct_tensor *x, ct_dtype dtype);
 #define ct_convert(x, dtype) ct__convert(CT_LOC, x, dtype)
 

@@ -1,8 +1,8 @@
 /* Element-wise unary and binary ops: two tables of ops, each entry with its derivative. */
 #include "graph/elementwise.h"
 
-#include "graph/constant.h"
 #include "graph/compare.h"
+#include "graph/constant.h"
 #include "graph/node.h"
 #include "graph/shape.h"
 
@@ -45,13 +45,23 @@ static ct_tensor *binary(const char *loc, const ct_op *op, int allowed, ct_tenso
 
 /* ---- derivatives: x, y are operands, r the result, c its cotangent ---- */
 #define VJP(name) static void name(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients)
-#define X node->operands[0]
-#define Y node->operands[1]
-#define R node->results[0]
-#define C cotangents[0]
+#define X         node->operands[0]
+#define Y         node->operands[1]
+#define R         node->results[0]
+#define C         cotangents[0]
 
-VJP(vjp_add) { gradients[0] = C; gradients[1] = C; (void)node; }
-VJP(vjp_sub) { gradients[0] = C; gradients[1] = ct_neg(C); (void)node; }
+VJP(vjp_add)
+{
+    gradients[0] = C;
+    gradients[1] = C;
+    (void)node;
+}
+VJP(vjp_sub)
+{
+    gradients[0] = C;
+    gradients[1] = ct_neg(C);
+    (void)node;
+}
 VJP(vjp_mul)
 {
     if (ct__wants_gradient(X)) gradients[0] = ct_mul(C, Y);
@@ -86,28 +96,65 @@ VJP(vjp_remainder)
     ct_tensor *q = ct_div(ct_sub(X, R), Y); /* the truncated quotient */
     gradients[1] = ct_neg(ct_mul(C, q));
 }
-VJP(vjp_neg) { gradients[0] = ct_neg(C); (void)node; }
-VJP(vjp_abs) { gradients[0] = ct_mul(C, ct_sign(X)); }
-VJP(vjp_exp) { gradients[0] = ct_mul(C, R); }
-VJP(vjp_expm1) { gradients[0] = ct_mul(C, ct_add_scalar(R, 1)); }
-VJP(vjp_log) { gradients[0] = ct_div(C, X); }
-VJP(vjp_log1p) { gradients[0] = ct_div(C, ct_add_scalar(X, 1)); }
-VJP(vjp_sqrt) { gradients[0] = ct_div(ct_mul_scalar(C, 0.5), R); }
-VJP(vjp_rsqrt) { gradients[0] = ct_mul(ct_mul_scalar(C, -0.5), ct_mul(R, ct_mul(R, R))); }
-VJP(vjp_tanh) { gradients[0] = ct_mul(C, ct_sub(ct_scalar_like(R, 1), ct_mul(R, R))); }
-VJP(vjp_sigmoid) { gradients[0] = ct_mul(C, ct_mul(R, ct_sub(ct_scalar_like(R, 1), R))); }
-VJP(vjp_sin) { gradients[0] = ct_mul(C, ct_cos(X)); }
-VJP(vjp_cos) { gradients[0] = ct_neg(ct_mul(C, ct_sin(X))); }
+VJP(vjp_neg)
+{
+    gradients[0] = ct_neg(C);
+    (void)node;
+}
+VJP(vjp_abs)
+{
+    gradients[0] = ct_mul(C, ct_sign(X));
+}
+VJP(vjp_exp)
+{
+    gradients[0] = ct_mul(C, R);
+}
+VJP(vjp_expm1)
+{
+    gradients[0] = ct_mul(C, ct_add_scalar(R, 1));
+}
+VJP(vjp_log)
+{
+    gradients[0] = ct_div(C, X);
+}
+VJP(vjp_log1p)
+{
+    gradients[0] = ct_div(C, ct_add_scalar(X, 1));
+}
+VJP(vjp_sqrt)
+{
+    gradients[0] = ct_div(ct_mul_scalar(C, 0.5), R);
+}
+VJP(vjp_rsqrt)
+{
+    gradients[0] = ct_mul(ct_mul_scalar(C, -0.5), ct_mul(R, ct_mul(R, R)));
+}
+VJP(vjp_tanh)
+{
+    gradients[0] = ct_mul(C, ct_sub(ct_scalar_like(R, 1), ct_mul(R, R)));
+}
+VJP(vjp_sigmoid)
+{
+    gradients[0] = ct_mul(C, ct_mul(R, ct_sub(ct_scalar_like(R, 1), R)));
+}
+VJP(vjp_sin)
+{
+    gradients[0] = ct_mul(C, ct_cos(X));
+}
+VJP(vjp_cos)
+{
+    gradients[0] = ct_neg(ct_mul(C, ct_sin(X)));
+}
 #undef X
 #undef Y
 #undef R
 #undef C
 
-#define BINARY(fn, hlo, allowed, ...)                                        \
-    static const ct_op op_##fn = {.name = "stablehlo." hlo, __VA_ARGS__};     \
-    ct_tensor *ct__##fn(const char *loc, ct_tensor *a, ct_tensor *b)          \
-    {                                                                           \
-        return binary(loc, &op_##fn, allowed, a, b);                          \
+#define BINARY(fn, hlo, allowed, ...)                                                                                  \
+    static const ct_op op_##fn = {.name = "stablehlo." hlo, __VA_ARGS__};                                              \
+    ct_tensor *ct__##fn(const char *loc, ct_tensor *a, ct_tensor *b)                                                   \
+    {                                                                                                                  \
+        return binary(loc, &op_##fn, allowed, a, b);                                                                   \
     }
 BINARY(add, "add", NUMBERS | BOOLS, .vjp = vjp_add)
 BINARY(sub, "subtract", NUMBERS, .vjp = vjp_sub)
@@ -123,11 +170,11 @@ BINARY(xor, "xor", INTEGERS | BOOLS, .zero_gradient = true)
 BINARY(shift_left, "shift_left", INTEGERS, .zero_gradient = true)
 BINARY(shift_right, "shift_right_logical", INTEGERS, .zero_gradient = true)
 
-#define UNARY(fn, hlo, allowed, result_dtype, ...)                           \
-    static const ct_op op_##fn = {.name = "stablehlo." hlo, __VA_ARGS__};     \
-    ct_tensor *ct__##fn(const char *loc, ct_tensor *x)                        \
-    {                                                                           \
-        return unary(loc, &op_##fn, allowed, result_dtype, x);                \
+#define UNARY(fn, hlo, allowed, result_dtype, ...)                                                                     \
+    static const ct_op op_##fn = {.name = "stablehlo." hlo, __VA_ARGS__};                                              \
+    ct_tensor *ct__##fn(const char *loc, ct_tensor *x)                                                                 \
+    {                                                                                                                  \
+        return unary(loc, &op_##fn, allowed, result_dtype, x);                                                         \
     }
 UNARY(neg, "negate", NUMBERS, 0, .vjp = vjp_neg)
 UNARY(abs, "abs", NUMBERS, 0, .vjp = vjp_abs)

@@ -51,8 +51,8 @@ static bool lookup_axes(const char *loc, const char *op, const ct_tensor *table,
     for (int i = 0; i < indices->rank; i++) out_axes[rank++] = indices->axes[i];
     for (int i = 1; i < table->rank; i++) {
         if (ct__find_axis(indices->axes, indices->rank, table->axes[i].name) >= 0) {
-            ct__fail(graph, loc, op, "axis %s occurs in both %s and %s", table->axes[i].name,
-                     ct_tensor_describe(table), ct_tensor_describe(indices));
+            ct__fail(graph, loc, op, "axis %s occurs in both %s and %s", table->axes[i].name, ct_tensor_describe(table),
+                     ct_tensor_describe(indices));
             return false;
         }
         out_axes[rank++] = table->axes[i];
@@ -81,8 +81,10 @@ static void print_scatter(ct_printer *p, const ct_node *node)
     ct__print_operands(p, node->operands, 3);
     ct_str_append(p->out, " <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [");
     for (int i = 1; i < x->rank; i++) ct__print(p, "%s%d", i > 1 ? ", " : "", indices->rank + i - 1);
-    ct__print(p, "], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = %d>, "
-                 "indices_are_sorted = false, unique_indices = false}> ", indices->rank);
+    ct__print(p,
+              "], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = %d>, "
+              "indices_are_sorted = false, unique_indices = false}> ",
+              indices->rank);
     int a = ct__print_new_name(p), b = ct__print_new_name(p), r = ct__print_new_name(p);
     ct__print(p, "({ ^bb0(%%%d: tensor<%s>, %%%d: tensor<%s>): ", a, type, b, type);
     ct__print(p, "%%%d = \"stablehlo.add\"(%%%d, %%%d) : (tensor<%s>, tensor<%s>) -> tensor<%s> ", r, a, b, type, type,

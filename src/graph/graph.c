@@ -80,8 +80,8 @@ ct_tensor *ct__fail(ct_graph *graph, const char *loc, const char *op, const char
     va_end(arguments);
     const char *line = graph->loc_override ? graph->loc_override : loc;
     if (!strncmp(line, "src/", 4)) line += 4;
-    graph->error = ct_error(CT_CODE_INVALID_ARGUMENT, "%s: %s: %s%s%s%s", line, op, text, graph->scope[0] ? " (in " : "",
-                            graph->scope, graph->scope[0] ? ")" : "");
+    graph->error = ct_error(CT_CODE_INVALID_ARGUMENT, "%s: %s: %s%s%s%s", line, op, text,
+                            graph->scope[0] ? " (in " : "", graph->scope, graph->scope[0] ? ")" : "");
     return graph->poison;
 }
 
@@ -122,8 +122,13 @@ static ct_tensor *tensor_new(ct_graph *graph, ct_node *node, ct_region *region, 
                              const ct_axis *axes)
 {
     ct_tensor *tensor = CT_ARENA_NEW(&graph->arena, ct_tensor);
-    *tensor = (ct_tensor){.graph = graph, .node = node, .region = region, .index = index, .id = graph->num_tensors++,
-                          .dtype = dtype, .rank = rank};
+    *tensor = (ct_tensor){.graph = graph,
+                          .node = node,
+                          .region = region,
+                          .index = index,
+                          .id = graph->num_tensors++,
+                          .dtype = dtype,
+                          .rank = rank};
     CT_ASSERT(rank >= 0 && rank <= CT_MAX_RANK);
     for (int i = 0; i < rank; i++) tensor->axes[i] = axes[i];
     return tensor;
@@ -156,9 +161,13 @@ static void node_link(ct_node *node)
 ct_node *ct__node_new(ct_graph *graph, const ct_op *op, const char *loc, int num_operands, ct_tensor *const *operands)
 {
     ct_node *node = CT_ARENA_NEW(&graph->arena, ct_node);
-    *node = (ct_node){.op = op, .graph = graph, .region = graph->region,
-                      .loc = graph->loc_override ? graph->loc_override : loc, .scope = graph->scope,
-                      .checkpoint = graph->checkpoint, .custom = graph->custom};
+    *node = (ct_node){.op = op,
+                      .graph = graph,
+                      .region = graph->region,
+                      .loc = graph->loc_override ? graph->loc_override : loc,
+                      .scope = graph->scope,
+                      .checkpoint = graph->checkpoint,
+                      .custom = graph->custom};
     for (int i = 0; i < num_operands; i++) ct__node_add_operand(node, operands[i]);
     node_link(node);
     return node;

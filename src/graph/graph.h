@@ -6,9 +6,9 @@
  * Every op is a function from tensors to tensors that appends nodes to the graph's current region.
  *
  * Axes. A tensor has a dtype and an ordered list of axes, each with a name and a size; a name occurs once in a tensor.
- * Lists of axes are written as text, "batch seq dim"; where sizes are wanted they come from ct_graph_declare_axis or are
- * written in place, "batch=8 seq=16". Binary ops broadcast by name: the operand that lacks an axis is repeated along it;
- * one of the two must have all axes of the other.
+ * Lists of axes are written as text, "batch seq dim"; where sizes are wanted they come from ct_graph_declare_axis or
+ * are written in place, "batch=8 seq=16". Binary ops broadcast by name: the operand that lacks an axis is repeated
+ * along it; one of the two must have all axes of the other.
  *
  * Errors. Ops never fail on their own: the first mistake is kept in the graph with op, operands, scope and source line,
  * and every op given the poison tensor returns it. The exits (ct_graph_check, ct_graph_print, ct_grad) report it.
@@ -31,7 +31,7 @@ typedef struct ct_node ct_node;
 typedef struct ct_region ct_region;
 
 #define CT_STRINGIFY_(x) #x
-#define CT_STRINGIFY(x) CT_STRINGIFY_(x)
+#define CT_STRINGIFY(x)  CT_STRINGIFY_(x)
 /* The source line of a call, kept with every node: ops are macros that pass it to the function ct__<op>. */
 #define CT_LOC (__FILE__ ":" CT_STRINGIFY(__LINE__))
 
@@ -80,8 +80,8 @@ ct_dtype ct_tensor_dtype(const ct_tensor *tensor);
 int ct_tensor_rank(const ct_tensor *tensor);
 const char *ct_tensor_axis_name(const ct_tensor *tensor, int dim);
 int64_t ct_tensor_size(const ct_tensor *tensor, int dim);
-int ct_tensor_find_axis(const ct_tensor *tensor, const char *axis);      /* dim, or -1 */
-int64_t ct_tensor_axis_size(const ct_tensor *tensor, const char *axis);  /* size, or 0 when absent */
+int ct_tensor_find_axis(const ct_tensor *tensor, const char *axis);     /* dim, or -1 */
+int64_t ct_tensor_axis_size(const ct_tensor *tensor, const char *axis); /* size, or 0 when absent */
 bool ct_tensor_is_poison(const ct_tensor *tensor);
 /* "f32[batch=8 seq=16]", in the graph's memory */
 const char *ct_tensor_describe(const ct_tensor *tensor);

@@ -87,8 +87,8 @@ void ct__custom_vjp(const char *loc, ct_graph *graph, int num_inputs, ct_tensor 
     bool outermost = !graph->custom; /* inside another custom derivative this one is plain ops */
     if (outermost) {
         ct_group *group = CT_ARENA_NEW(&graph->arena, ct_group);
-        *group = (ct_group){.backward = backward, .context = context, .num_inputs = num_inputs,
-                            .num_outputs = num_outputs};
+        *group =
+            (ct_group){.backward = backward, .context = context, .num_inputs = num_inputs, .num_outputs = num_outputs};
         group->inputs = ct_arena_dup(&graph->arena, inputs, (size_t)num_inputs * sizeof(*inputs));
         group->outputs = CT_ARENA_ARRAY(&graph->arena, ct_tensor *, num_outputs);
         graph->custom = group;

@@ -37,10 +37,10 @@ typedef struct ct_op {
     void (*print_attrs)(ct_printer *p, const ct_node *node); /* inside <{ }>; NULL: none */
     void (*print)(ct_printer *p, const ct_node *node);       /* the whole node; NULL: generic form */
     ct_vjp_fn *vjp;                                          /* NULL: see zero_gradient */
-    bool zero_gradient;   /* constant almost everywhere or of integers: the sweep stops here; else an error */
-    bool cheap;           /* always recomputed rather than saved for the backward pass */
-    bool side_effect;     /* kept even when unused */
-    bool structured;      /* autodiff itself knows it (scan, cond, call, manual) */
+    bool zero_gradient; /* constant almost everywhere or of integers: the sweep stops here; else an error */
+    bool cheap;         /* always recomputed rather than saved for the backward pass */
+    bool side_effect;   /* kept even when unused */
+    bool structured;    /* autodiff itself knows it (scan, cond, call, manual) */
 } ct_op;
 
 /* Ops that share one checkpoint group or custom derivative (autodiff's business). */
@@ -55,7 +55,7 @@ struct ct_node {
     ct_tensor **operands;
     ct_tensor **results;
     ct_region **regions;
-    void *attrs;       /* op-specific, in the graph's arena, never changed once shared with a clone */
+    void *attrs; /* op-specific, in the graph's arena, never changed once shared with a clone */
     const char *loc;
     const char *scope;
     ct_group *checkpoint; /* ct_checkpoint group or NULL */
@@ -116,7 +116,8 @@ struct ct_graph {
 const char *ct__intern(ct_graph *graph, const char *text, size_t length);
 const char *ct__intern_z(ct_graph *graph, const char *text);
 /* "a b=4 c" -> axes; a size that is neither given nor declared is -1. false: an error was kept. */
-bool ct__parse_axes(ct_graph *graph, const char *loc, const char *op, const char *text, ct_axis *out_axes, int *out_rank);
+bool ct__parse_axes(ct_graph *graph, const char *loc, const char *op, const char *text, ct_axis *out_axes,
+                    int *out_rank);
 /* Names only -> dims of tensor, in the order of text; each must exist and be named once. */
 bool ct__parse_dims(const ct_tensor *tensor, const char *loc, const char *op, const char *text, int *out_dims,
                     int *out_count);
@@ -179,7 +180,7 @@ struct ct_printer {
     ct_str *out;
     ct_graph *graph;
     int indent;
-    int *names;      /* by tensor id: SSA number, or -1 */
+    int *names; /* by tensor id: SSA number, or -1 */
     int num_names;
     int next_name;
     const bool *live; /* by tensor id */
@@ -192,9 +193,9 @@ void ct__print_alias(ct_printer *p, const ct_tensor *tensor, const ct_tensor *of
 void ct__print_bind(ct_printer *p, const ct_tensor *tensor, int name);
 void ct__print_type(ct_printer *p, const ct_tensor *tensor);
 void ct__print_types(ct_printer *p, ct_tensor *const *tensors, int count); /* "t, t" */
-void ct__print_results(ct_printer *p, const ct_node *node); /* "%3 = " or "%3, %4 = " with fresh names */
+void ct__print_results(ct_printer *p, const ct_node *node);                /* "%3 = " or "%3, %4 = " with fresh names */
 void ct__print_operands(ct_printer *p, ct_tensor *const *operands, int count); /* "(%1, %2)" */
-void ct__print_signature(ct_printer *p, const ct_node *node); /* " : (types) -> types loc(..)" */
+void ct__print_signature(ct_printer *p, const ct_node *node);                  /* " : (types) -> types loc(..)" */
 void ct__print_loc(ct_printer *p, const ct_node *node);
 void ct__print_dims(ct_printer *p, const char *name, const int64_t *values, int count); /* name = array<i64: ..> */
 void ct__print_region_nodes(ct_printer *p, const ct_region *region);

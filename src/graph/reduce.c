@@ -29,8 +29,8 @@ static void print_reduce(ct_printer *p, const ct_node *node)
     ct__print_dims(p, "dimensions", attrs->dims, attrs->count);
     int a = ct__print_new_name(p), b = ct__print_new_name(p), r = ct__print_new_name(p);
     ct__print(p, "}> ({ ^bb0(%%%d: tensor<%s>, %%%d: tensor<%s>): ", a, type, b, type);
-    ct__print(p, "%%%d = \"stablehlo.%s\"(%%%d, %%%d) : (tensor<%s>, tensor<%s>) -> tensor<%s> ", r, attrs->combine, a, b,
-              type, type, type);
+    ct__print(p, "%%%d = \"stablehlo.%s\"(%%%d, %%%d) : (tensor<%s>, tensor<%s>) -> tensor<%s> ", r, attrs->combine, a,
+              b, type, type, type);
     ct__print(p, "\"stablehlo.return\"(%%%d) : (tensor<%s>) -> () })", r, type);
     ct__print_signature(p, node);
 }
@@ -53,8 +53,8 @@ static void vjp_extremum(ct_node *node, ct_tensor *const *cotangents, ct_tensor 
 
 static void vjp_prod(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients)
 {
-    gradients[0] = ct_div(ct_broadcast_like(ct_mul(cotangents[0], node->results[0]), node->operands[0]),
-                          node->operands[0]);
+    gradients[0] =
+        ct_div(ct_broadcast_like(ct_mul(cotangents[0], node->results[0]), node->operands[0]), node->operands[0]);
 }
 
 static const ct_op op_sum = {.name = "stablehlo.reduce", .print = print_reduce, .vjp = vjp_sum};

@@ -21,9 +21,9 @@ typedef struct ct_remat_policy {
 /* Marks x as something that a policy may name. Returns x. */
 ct_tensor *ct_checkpoint_name(ct_tensor *x, const char *name);
 
-/* Nodes made between begin and end form a block under policy: what the policy does not keep is computed again, behind an
- * optimization_barrier, when the backward pass of the block needs it. For unrolled layers; scans carry their own policy.
- * policy must live as long as the graph. Blocks do not nest. */
+/* Nodes made between begin and end form a block under policy: what the policy does not keep is computed again, behind
+ * an optimization_barrier, when the backward pass of the block needs it. For unrolled layers; scans carry their own
+ * policy. policy must live as long as the graph. Blocks do not nest. */
 void ct_checkpoint_begin(ct_graph *graph, const ct_remat_policy *policy);
 void ct_checkpoint_end(ct_graph *graph);
 

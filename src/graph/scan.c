@@ -24,8 +24,8 @@ static void print_zeros(ct_printer *p, int count)
 }
 
 /* %N = the position's slice of input %input, without the scanned axis */
-static int print_input_slice(ct_printer *p, int input, const ct_tensor *input_type, const ct_tensor *slice, int position,
-                             int zero, const ct_node *node)
+static int print_input_slice(ct_printer *p, int input, const ct_tensor *input_type, const ct_tensor *slice,
+                             int position, int zero, const ct_node *node)
 {
     int wide = ct__print_new_name(p), name = ct__print_new_name(p);
     ct__print_line(p);
@@ -81,7 +81,8 @@ static int print_s32(ct_printer *p, long long value)
 {
     int name = ct__print_new_name(p);
     ct__print_line(p);
-    ct__print(p, "%%%d = \"stablehlo.constant\"() <{value = dense<%lld> : tensor<i32>}> : () -> tensor<i32>", name, value);
+    ct__print(p, "%%%d = \"stablehlo.constant\"() <{value = dense<%lld> : tensor<i32>}> : () -> tensor<i32>", name,
+              value);
     return name;
 }
 
@@ -152,8 +153,9 @@ static void print_scan(ct_printer *p, const ct_node *node)
         ct__print_constant_value(p, output->dtype, &bits);
         ct__print(p, "> : tensor<%s>}> : () -> tensor<%s>", type, type);
         ct__print_line(p);
-        ct__print(p, "%%%d = \"stablehlo.broadcast_in_dim\"(%%%d) <{broadcast_dimensions = array<i64>}> : (tensor<%s>) -> ",
-                  buffer, zero, type);
+        ct__print(
+            p, "%%%d = \"stablehlo.broadcast_in_dim\"(%%%d) <{broadcast_dimensions = array<i64>}> : (tensor<%s>) -> ",
+            buffer, zero, type);
         ct__print_type(p, output);
         loop_add(&values, output, buffer);
     }
@@ -176,8 +178,10 @@ static void print_scan(ct_printer *p, const ct_node *node)
     int inner = print_loop_block(p, &values);
     int length = print_s32(p, attrs->axis.size), more = ct__print_new_name(p);
     ct__print_line(p);
-    ct__print(p, "%%%d = \"stablehlo.compare\"(%%%d, %%%d) <{comparison_direction = #stablehlo<comparison_direction LT>}> "
-                 ": (tensor<i32>, tensor<i32>) -> tensor<i1>", more, inner, length);
+    ct__print(p,
+              "%%%d = \"stablehlo.compare\"(%%%d, %%%d) <{comparison_direction = #stablehlo<comparison_direction LT>}> "
+              ": (tensor<i32>, tensor<i32>) -> tensor<i1>",
+              more, inner, length);
     ct__print_line(p);
     ct__print(p, "\"stablehlo.return\"(%%%d) : (tensor<i1>) -> ()", more);
     p->indent--;
@@ -201,8 +205,8 @@ static void print_scan(ct_printer *p, const ct_node *node)
     if (attrs->reverse) position = print_s32_binary(p, "subtract", print_s32(p, attrs->axis.size - 1), inner);
     for (int i = 0; i < attrs->num_inputs; i++) {
         const ct_tensor *slice = body->args[num_carries + i];
-        int name = print_input_slice(p, values.inside[num_carries + num_outputs + i], node->operands[num_carries + i], slice,
-                                     position, zero, node);
+        int name = print_input_slice(p, values.inside[num_carries + num_outputs + i], node->operands[num_carries + i],
+                                     slice, position, zero, node);
         ct__print_bind(p, slice, name);
     }
     ct__print_region_nodes(p, body);
@@ -274,8 +278,11 @@ void ct__scan(const char *loc, ct_graph *graph, const ct_scan_opts *opts, ct_sca
     for (int i = 0; i < opts->num_carries; i++) out_carries[i] = graph->poison;
     for (int i = 0; i < opts->num_outputs; i++) out_outputs[i] = graph->poison;
     if (graph->error) return;
-    ct_scan_attrs attrs = {.axis = {ct__intern_z(graph, opts->axis), opts->length}, .num_carries = opts->num_carries,
-                           .num_inputs = opts->num_inputs, .reverse = opts->reverse, .remat = opts->remat};
+    ct_scan_attrs attrs = {.axis = {ct__intern_z(graph, opts->axis), opts->length},
+                           .num_carries = opts->num_carries,
+                           .num_inputs = opts->num_inputs,
+                           .reverse = opts->reverse,
+                           .remat = opts->remat};
     int num_operands = opts->num_carries + opts->num_inputs;
     ct_tensor **operands = CT_ARENA_ARRAY(&graph->arena, ct_tensor *, num_operands + 1);
     for (int i = 0; i < opts->num_carries; i++) operands[i] = opts->carries[i];

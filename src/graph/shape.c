@@ -38,10 +38,8 @@ static void vjp_broadcast(ct_node *node, ct_tensor *const *cotangents, ct_tensor
     gradients[0] = ct_transpose(summed, ct__axes_text(x->graph, x->axes, x->rank));
 }
 
-static const ct_op op_broadcast = {.name = "stablehlo.broadcast_in_dim",
-                                   .print_attrs = print_broadcast_attrs,
-                                   .vjp = vjp_broadcast,
-                                   .cheap = true};
+static const ct_op op_broadcast = {
+    .name = "stablehlo.broadcast_in_dim", .print_attrs = print_broadcast_attrs, .vjp = vjp_broadcast, .cheap = true};
 
 ct_tensor *ct__broadcast_to(const char *loc, ct_tensor *x, int rank, const ct_axis *axes)
 {
@@ -88,8 +86,7 @@ bool ct__broadcast_together(const char *loc, const char *op, int num_operands, c
             }
         }
     }
-    for (int i = 0; i < num_operands; i++)
-        operands[i] = ct__broadcast_to(loc, operands[i], widest->rank, widest->axes);
+    for (int i = 0; i < num_operands; i++) operands[i] = ct__broadcast_to(loc, operands[i], widest->rank, widest->axes);
     return true;
 }
 
@@ -102,8 +99,7 @@ static void print_rename(ct_printer *p, const ct_node *node)
 
 static void vjp_rename(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients);
 
-static const ct_op op_rename = {
-    .name = "ctitan.rename", .print = print_rename, .vjp = vjp_rename, .cheap = true};
+static const ct_op op_rename = {.name = "ctitan.rename", .print = print_rename, .vjp = vjp_rename, .cheap = true};
 
 static ct_tensor *with_axes(const char *loc, ct_tensor *x, const ct_axis *axes)
 {
@@ -244,10 +240,8 @@ static void vjp_transpose(ct_node *node, ct_tensor *const *cotangents, ct_tensor
     gradients[0] = ct_transpose(cotangents[0], ct__axes_text(x->graph, x->axes, x->rank));
 }
 
-static const ct_op op_transpose = {.name = "stablehlo.transpose",
-                                   .print_attrs = print_transpose_attrs,
-                                   .vjp = vjp_transpose,
-                                   .cheap = true};
+static const ct_op op_transpose = {
+    .name = "stablehlo.transpose", .print_attrs = print_transpose_attrs, .vjp = vjp_transpose, .cheap = true};
 
 ct_tensor *ct__transpose(const char *loc, ct_tensor *x, const char *order)
 {

@@ -71,8 +71,8 @@ static void vjp_pad(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gra
     int64_t low = attrs->low[dim], high = attrs->high[dim], stride = attrs->step[dim] + 1;
     /* cut what was added, add zeros where x was cut */
     ct_tensor *trimmed = pad(CT_LOC, c, dim, -low, -high, 0, 0);
-    gradients[0] = stride == 1 ? trimmed
-                               : ct_slice_strided(trimmed, x->axes[dim].name, 0, trimmed->axes[dim].size, stride);
+    gradients[0] =
+        stride == 1 ? trimmed : ct_slice_strided(trimmed, x->axes[dim].name, 0, trimmed->axes[dim].size, stride);
 }
 
 ct_tensor *ct__pad(const char *loc, ct_tensor *x, const char *axis, int64_t low, int64_t high, double value)
@@ -106,13 +106,15 @@ static void vjp_slice(ct_node *node, ct_tensor *const *cotangents, ct_tensor **g
 
 static const ct_op op_slice = {.name = "stablehlo.slice", .print_attrs = print_slice_attrs, .vjp = vjp_slice};
 
-ct_tensor *ct__slice_strided(const char *loc, ct_tensor *x, const char *axis, int64_t start, int64_t stop, int64_t stride)
+ct_tensor *ct__slice_strided(const char *loc, ct_tensor *x, const char *axis, int64_t start, int64_t stop,
+                             int64_t stride)
 {
     if (ct__any_poison(1, &x)) return x->graph->poison;
     int dim = one_axis(loc, "slice", x, axis);
     if (dim < 0) return x->graph->poison;
     if (start < 0 || stop < start || stop > x->axes[dim].size || stride < 1) /* (C3), (C4) */
-        return ct__fail(x->graph, loc, "slice", "needs 0 <= start <= stop <= %lld and stride > 0 along %s, found [%lld, %lld) by %lld",
+        return ct__fail(x->graph, loc, "slice",
+                        "needs 0 <= start <= stop <= %lld and stride > 0 along %s, found [%lld, %lld) by %lld",
                         (long long)x->axes[dim].size, axis, (long long)start, (long long)stop, (long long)stride);
     if (start == 0 && stop == x->axes[dim].size && stride == 1) return x;
     bounds_attrs attrs = {.dim = dim};
@@ -198,17 +200,20 @@ static void vjp_dynamic_update_slice(ct_node *node, ct_tensor *const *cotangents
         gradients[1] = ct_dynamic_slice(cotangents[0], axis, start, update->axes[attrs->dim].size);
 }
 
-static const ct_op op_dynamic_update_slice = {.name = "stablehlo.dynamic_update_slice", .vjp = vjp_dynamic_update_slice};
+static const ct_op op_dynamic_update_slice = {.name = "stablehlo.dynamic_update_slice",
+                                              .vjp = vjp_dynamic_update_slice};
 
-ct_tensor *ct__dynamic_update_slice(const char *loc, ct_tensor *x, ct_tensor *update, const char *axis, ct_tensor *start)
+ct_tensor *ct__dynamic_update_slice(const char *loc, ct_tensor *x, ct_tensor *update, const char *axis,
+                                    ct_tensor *start)
 {
     if (ct__any_poison(3, (ct_tensor *[]){x, update, start})) return x->graph->poison;
     int dim = one_axis(loc, "dynamic_update_slice", x, axis);
     if (dim < 0) return x->graph->poison;
     bool fits = x->dtype == update->dtype && x->rank == update->rank; /* (C2), (C3) */
     for (int i = 0; fits && i < x->rank; i++)
-        fits = x->axes[i].name == update->axes[i].name &&
-               (i == dim ? update->axes[i].size <= x->axes[i].size : update->axes[i].size == x->axes[i].size); /* (C6) */
+        fits =
+            x->axes[i].name == update->axes[i].name &&
+            (i == dim ? update->axes[i].size <= x->axes[i].size : update->axes[i].size == x->axes[i].size); /* (C6) */
     if (!fits)
         return ct__fail(x->graph, loc, "dynamic_update_slice", "the update %s does not fit into %s along %s",
                         ct_tensor_describe(update), ct_tensor_describe(x), axis);
