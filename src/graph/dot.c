@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "graph/convert.h"
 #include "graph/node.h"
 #include "graph/shape.h"
 
@@ -45,7 +46,7 @@ static const char *free_axes(const ct_tensor *x, const ct_tensor *other)
 
 static void vjp_dot(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients)
 {
-    ct_tensor *a = node->operands[0], *b = node->operands[1], *c = cotangents[0];
+    ct_tensor *a = node->operands[0], *b = node->operands[1], *c = ct_convert(cotangents[0], a->dtype);
     if (ct__wants_gradient(a)) {
         ct_tensor *gradient = ct_dot(c, b, free_axes(b, a));
         gradients[0] = ct_transpose(gradient, ct__axes_text(a->graph, a->axes, a->rank));
@@ -70,7 +71,8 @@ static bool contains(const int *dims, int count, int dim)
     return false;
 }
 
-static ct_tensor *contract(const char *loc, const char *op, ct_tensor *a, ct_tensor *b, const int *a_dims, int count)
+static ct_tensor *contract(const char *loc, const char *op, ct_tensor *a, ct_tensor *b, const int *a_dims, int count,
+                           ct_dtype dtype)
 {
     if (a->dtype != b->dtype || a->dtype == CT_DTYPE_BOOL)
         return ct__fail(a->graph, loc, op, "dtypes must be equal numbers, found %s and %s", ct_tensor_describe(a),
@@ -102,16 +104,21 @@ static ct_tensor *contract(const char *loc, const char *op, ct_tensor *a, ct_ten
         return ct__fail(a->graph, loc, op, "the result would have %d axes, at most %d are possible", rank, CT_MAX_RANK);
     ct_node *node = ct__node_new(a->graph, &op_dot, loc, 2, (ct_tensor *[]){a, b});
     node->attrs = ct_arena_dup(&a->graph->arena, &attrs, sizeof(attrs));
-    return ct__result(node, a->dtype, rank, axes);
+    return ct__result(node, dtype, rank, axes);
 }
 
-ct_tensor *ct__dot(const char *loc, ct_tensor *a, ct_tensor *b, const char *contracted)
+ct_tensor *ct__dot_as(const char *loc, ct_tensor *a, ct_tensor *b, const char *contracted, ct_dtype dtype)
 {
     if (ct__any_poison(2, (ct_tensor *[]){a, b})) return a->graph->poison;
     int dims[CT_MAX_RANK], other_dims[CT_MAX_RANK], count;
     if (!ct__parse_dims(b, loc, "dot", contracted, other_dims, &count)) return a->graph->poison;
     if (!ct__parse_dims(a, loc, "dot", contracted, dims, &count)) return a->graph->poison;
-    return contract(loc, "dot", a, b, dims, count);
+    return contract(loc, "dot", a, b, dims, count, dtype);
+}
+
+ct_tensor *ct__dot(const char *loc, ct_tensor *a, ct_tensor *b, const char *contracted)
+{
+    return ct__dot_as(loc, a, b, contracted, a->dtype);
 }
 
 ct_tensor *ct__linear(const char *loc, ct_tensor *x, ct_tensor *w)
@@ -123,5 +130,5 @@ ct_tensor *ct__linear(const char *loc, ct_tensor *x, ct_tensor *w)
     if (!count)
         return ct__fail(x->graph, loc, "linear", "no shared axis between x %s and w %s", ct_tensor_describe(x),
                         ct_tensor_describe(w));
-    return contract(loc, "linear", x, w, dims, count);
+    return contract(loc, "linear", x, w, dims, count, x->dtype);
 }

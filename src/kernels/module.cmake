@@ -1,0 +1,1 @@
+ct_module(kernels DEPS autodiff graph base)

@@ -1,0 +1,152 @@
+/* Norm, feed-forward, rotary embedding, cross-entropy. */
+#include "nn/layers.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "graph/node.h"
+#include "graph/ops.h"
+
+static ct_dtype at_least_f32(const ct_tensor *x)
+{
+    return x->dtype == CT_DTYPE_F64 ? CT_DTYPE_F64 : CT_DTYPE_F32;
+}
+
+ct_tensor *ct__use(const char *loc, ct_tensor *param, ct_dtype dtype)
+{
+    return ct__convert(loc, param, dtype);
+}
+
+ct_tensor *ct__rms_norm(const char *loc, ct_tensor *x, ct_tensor *weight, double eps)
+{
+    ct_graph *graph = x->graph;
+    if (ct__any_poison(2, (ct_tensor *[]){x, weight})) return graph->poison;
+    if (weight->rank != 1)
+        return ct__fail(graph, loc, "rms_norm", "the weight must have one axis, found %s", ct_tensor_describe(weight));
+    const char *saved = ct__loc_enter(graph, loc);
+    ct_tensor *wide = ct_convert(x, at_least_f32(x));
+    ct_tensor *mean_square = ct_mean(ct_mul(wide, wide), weight->axes[0].name);
+    ct_tensor *normed = ct_mul(wide, ct_rsqrt(ct_add_scalar(mean_square, eps)));
+    ct_tensor *result = ct_mul(ct_convert(normed, x->dtype), ct_convert(weight, x->dtype));
+    ct__loc_leave(graph, saved);
+    return result;
+}
+
+ct_tensor *ct__swiglu(const char *loc, ct_tensor *x, ct_tensor *gate, ct_tensor *up, ct_tensor *down)
+{
+    ct_graph *graph = x->graph;
+    const char *saved = ct__loc_enter(graph, loc);
+    ct_tensor *hidden = ct_mul(ct_silu(ct_linear(x, gate)), ct_linear(x, up));
+    ct_tensor *result = ct_linear(hidden, down);
+    ct__loc_leave(graph, saved);
+    return result;
+}
+
+/* ---- rotary embedding ---- */
+
+static void rope_frequencies(int64_t half_dim, const ct_rope_config *config, float *out_frequencies)
+{
+    const double two_pi = 6.283185307179586;
+    for (int64_t i = 0; i < half_dim; i++) {
+        double frequency = pow(config->theta, -(double)i / (double)half_dim);
+        if (config->factor > 0) {
+            double turns = config->original_max_position * frequency / two_pi;
+            double low = config->low_freq_factor, high = config->high_freq_factor;
+            /* few turns within the original context: stretched; many: kept; between: blended */
+            double keep = (turns - low) / (high - low);
+            keep = keep < 0 ? 0 : keep > 1 ? 1 : keep;
+            frequency = keep * frequency + (1 - keep) * frequency / config->factor;
+        }
+        out_frequencies[i] = (float)frequency;
+    }
+}
+
+ct_rope ct_rope_angles(ct_tensor *positions, int64_t head_dim, const ct_rope_config *config)
+{
+    ct_graph *graph = positions->graph;
+    if (ct_tensor_is_poison(positions)) return (ct_rope){graph->poison, graph->poison};
+    int64_t half_dim = head_dim / 2;
+    ct_array frequencies = ct_array_new(CT_DTYPE_F32, &half_dim, 1);
+    rope_frequencies(half_dim, config, frequencies.data);
+    ct_tensor *table = ct_constant(graph, &frequencies, "half_dim");
+    ct_array_free(&frequencies);
+    ct_axis axes[CT_MAX_RANK];
+    memcpy(axes, positions->axes, sizeof(axes));
+    CT_ASSERT(positions->rank < CT_MAX_RANK);
+    axes[positions->rank] = (ct_axis){ct__intern_z(graph, "half_dim"), half_dim};
+    ct_tensor *wide =
+        ct__broadcast_to(CT_LOC, ct_convert(positions, CT_DTYPE_F32), positions->rank + 1, axes);
+    ct_tensor *angles = ct_mul(wide, table);
+    return (ct_rope){ct_cos(angles), ct_sin(angles)};
+}
+
+/* The rotation by +angle, or by -angle for the derivative. inputs: x, cos, sin. */
+static ct_tensor *rotate(ct_tensor *const *inputs, bool inverse)
+{
+    ct_tensor *x = inputs[0], *sin = inputs[2];
+    ct_tensor *cos = ct_convert(inputs[1], at_least_f32(x));
+    sin = ct_convert(sin, at_least_f32(x));
+    int64_t half = ct_tensor_axis_size(x, "head_dim") / 2;
+    ct_tensor *wide = ct_convert(x, at_least_f32(x));
+    ct_tensor *first = ct_rename(ct_slice(wide, "head_dim", 0, half), "head_dim", "half_dim");
+    ct_tensor *second = ct_rename(ct_slice(wide, "head_dim", half, 2 * half), "head_dim", "half_dim");
+    ct_tensor *first_sin = ct_mul(first, sin), *second_sin = ct_mul(second, sin);
+    ct_tensor *parts[2];
+    parts[0] = inverse ? ct_add(ct_mul(first, cos), second_sin) : ct_sub(ct_mul(first, cos), second_sin);
+    parts[1] = inverse ? ct_sub(ct_mul(second, cos), first_sin) : ct_add(ct_mul(second, cos), first_sin);
+    ct_tensor *whole = ct_rename(ct_concat(parts, 2, "half_dim"), "half_dim", "head_dim");
+    return ct_convert(whole, x->dtype);
+}
+
+static void rope_forward(ct_graph *graph, void *context, ct_tensor *const *inputs, ct_tensor **out_outputs)
+{
+    (void)graph;
+    (void)context;
+    out_outputs[0] = rotate(inputs, false);
+}
+
+static void rope_backward(ct_graph *graph, void *context, ct_tensor *const *inputs, ct_tensor *const *outputs,
+                          ct_tensor *const *cotangents, ct_tensor **out_gradients)
+{
+    (void)graph;
+    (void)context;
+    (void)outputs;
+    ct_tensor *rotated[3] = {cotangents[0], inputs[1], inputs[2]};
+    out_gradients[0] = rotate(rotated, true);
+}
+
+ct_tensor *ct__rope_apply(const char *loc, ct_tensor *x, const ct_rope *rope)
+{
+    ct_graph *graph = x->graph;
+    ct_tensor *inputs[3] = {x, rope->cos, rope->sin}, *result;
+    if (ct__any_poison(3, inputs)) return graph->poison;
+    if (ct_tensor_axis_size(x, "head_dim") != 2 * ct_tensor_axis_size(rope->cos, "half_dim"))
+        return ct__fail(graph, loc, "rope", "head_dim of %s must be twice half_dim of %s", ct_tensor_describe(x),
+                        ct_tensor_describe(rope->cos));
+    ct__custom_vjp(loc, graph, 3, inputs, 1, &result, rope_forward, rope_backward, NULL);
+    return result;
+}
+
+/* ---- cross-entropy: the label's logit is picked by comparison, which fuses with the reduction; no gather ---- */
+
+ct_tensor *ct__cross_entropy(const char *loc, ct_tensor *logits, ct_tensor *labels)
+{
+    ct_graph *graph = logits->graph;
+    if (ct__any_poison(2, (ct_tensor *[]){logits, labels})) return graph->poison;
+    const char *saved = ct__loc_enter(graph, loc);
+    int64_t vocab = ct_tensor_axis_size(logits, "vocab");
+    if (!vocab) {
+        ct__loc_leave(graph, saved);
+        return ct__fail(graph, loc, "cross_entropy", "logits need the axis vocab, found %s", ct_tensor_describe(logits));
+    }
+    logits = ct_convert(logits, at_least_f32(logits));
+    const char *axis = ct_arena_printf(&graph->arena, "vocab=%lld", (long long)vocab);
+    ct_tensor *ids = ct_broadcast_like(ct_iota(graph, labels->dtype, axis, "vocab"), logits);
+    ct_tensor *hit = ct_eq(ct_broadcast_like(labels, logits), ids);
+    ct_tensor *picked = ct_sum(ct_select(hit, logits, ct_scalar_like(logits, 0)), "vocab");
+    ct_tensor *loss = ct_sub(ct_logsumexp(logits, "vocab"), picked);
+    ct_tensor *counted = ct_ne(labels, ct_scalar_like(labels, CT_IGNORE_LABEL));
+    loss = ct_select(counted, loss, ct_scalar_like(loss, 0));
+    ct__loc_leave(graph, saved);
+    return loss;
+}

@@ -1,0 +1,48 @@
+/* Layers: functions of tensors, written from graph ops. Axes are named as in the models: batch seq dim heads head_dim
+ * vocab. Locations and errors are the caller's.
+ */
+#ifndef CT_NN_LAYERS_H
+#define CT_NN_LAYERS_H
+
+#include "graph/graph.h"
+
+/* A parameter as computation uses it: in the compute dtype. Its derivative is back in the parameter's own dtype. */
+#define ct_use(param, dtype) ct__use(CT_LOC, param, dtype)
+ct_tensor *ct__use(const char *loc, ct_tensor *param, ct_dtype dtype);
+
+/* x / sqrt(mean(x^2) + eps) * weight over weight's axis (its only one); computed in f32 at least, result in x's dtype.
+ * torch.nn.functional.rms_norm; Zhang and Sennrich 2019. */
+#define ct_rms_norm(x, weight, eps) ct__rms_norm(CT_LOC, x, weight, eps)
+ct_tensor *ct__rms_norm(const char *loc, ct_tensor *x, ct_tensor *weight, double eps);
+
+/* silu(x w1^T) * (x w3^T), then w2: gate and up [ffn dim], down [dim ffn]. Shazeer 2020. */
+#define ct_swiglu(x, gate, up, down) ct__swiglu(CT_LOC, x, gate, up, down)
+ct_tensor *ct__swiglu(const char *loc, ct_tensor *x, ct_tensor *gate, ct_tensor *up, ct_tensor *down);
+
+/* Rotary position embedding in half-split form: pairs are (i, i + head_dim/2). */
+typedef struct ct_rope_config {
+    double theta;
+    double factor; /* 0: no scaling; else Llama 3's: low frequencies divided by it */
+    double low_freq_factor, high_freq_factor;
+    double original_max_position;
+} ct_rope_config;
+
+typedef struct ct_rope {
+    ct_tensor *cos, *sin; /* f32 [batch seq half_dim] */
+} ct_rope;
+
+/* Angles for positions (s32 [batch seq]); made once, shared by all layers. out = head_dim/2 frequencies
+ * theta^(-2i/head_dim), scaled as in Llama 3.1 when factor > 0 (transformers' rope_type "llama3"). */
+ct_rope ct_rope_angles(ct_tensor *positions, int64_t head_dim, const ct_rope_config *config);
+
+/* x [batch seq heads-like head_dim] rotated; computed in f32 at least, result in x's dtype. Su et al. 2021. */
+#define ct_rope_apply(x, rope) ct__rope_apply(CT_LOC, x, rope)
+ct_tensor *ct__rope_apply(const char *loc, ct_tensor *x, const ct_rope *rope);
+
+/* Per-position negative log-likelihood: logits [batch seq vocab] (any float, computed in f32 at least), labels s32
+ * [batch seq]; 0 where the label is -100. torch.nn.functional.cross_entropy(reduction="none"). */
+#define ct_cross_entropy(logits, labels) ct__cross_entropy(CT_LOC, logits, labels)
+ct_tensor *ct__cross_entropy(const char *loc, ct_tensor *logits, ct_tensor *labels);
+enum { CT_IGNORE_LABEL = -100 };
+
+#endif

@@ -1,0 +1,1 @@
+ct_module(nn DEPS kernels autodiff graph base)
