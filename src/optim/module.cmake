@@ -1,1 +1,1 @@
-ct_module(optim DEPS base)
+ct_module(optim DEPS nn graph base)

@@ -1,0 +1,87 @@
+/* The forward pass around the blocks: embedding, layers unrolled or scanned, norm, head. */
+#include "graph/ops.h"
+#include "models/family.h"
+
+void ct_model_inputs(const ct_model *model, ct_graph *graph, ct_dtype dtype, ct_tensor **out_params)
+{
+    for (int i = 0; i < model->num_params; i++)
+        out_params[i] = ct_input(graph, model->params[i].name, dtype, model->params[i].axes);
+}
+
+typedef struct layer_scan {
+    const ct_model_family *family;
+    const ct_block_context *context;
+} layer_scan;
+
+static void scan_body(ct_graph *graph, void *context, ct_tensor *const *carries, ct_tensor *const *slices,
+                      ct_tensor **out_carries, ct_tensor **out_slices)
+{
+    (void)out_slices;
+    const layer_scan *scan = context;
+    ct_scope_push(graph, "layers");
+    out_carries[0] = scan->family->block(slices, carries[0], scan->context);
+    ct_scope_pop(graph);
+}
+
+static ct_tensor *layers(const ct_model *model, ct_tensor *const *params, ct_tensor *x, const ct_block_context *context,
+                         const ct_remat_policy *remat)
+{
+    static const ct_remat_policy keep_all = {.mode = CT_REMAT_NONE};
+    ct_graph *graph = ct_graph_of(x);
+    const ct_model_family *family = model->family;
+    if (!remat) remat = &keep_all;
+    if (!model->scan_layers) {
+        for (int64_t layer = 0; layer < model->config.num_layers; layer++) {
+            ct_scope_push(graph, "layers.%lld", (long long)layer);
+            ct_checkpoint_begin(graph, remat);
+            x = family->block(params + layer * family->num_layer_params, x, context);
+            ct_checkpoint_end(graph);
+            ct_scope_pop(graph);
+        }
+        return x;
+    }
+    layer_scan scan = {family, context};
+    ct_scan_opts opts = {.axis = "layers", .num_carries = 1, .carries = &x, .num_inputs = family->num_layer_params,
+                         .inputs = params, .remat = remat};
+    ct_tensor *result;
+    ct_scan(graph, &opts, scan_body, &scan, &result, NULL);
+    return result;
+}
+
+static ct_dtype compute_dtype(ct_tensor *const *params, const ct_model_opts *opts)
+{
+    return opts && opts->compute_dtype ? opts->compute_dtype : ct_tensor_dtype(params[0]);
+}
+
+ct_tensor *ct_model_hidden(const ct_model *model, ct_tensor *const *params, ct_tensor *tokens, ct_tensor *positions,
+                           ct_tensor *segments, const ct_model_opts *opts)
+{
+    ct_graph *graph = ct_graph_of(tokens);
+    const ct_model_config *config = &model->config;
+    ct_block_context context = {.config = config, .compute_dtype = compute_dtype(params, opts)};
+    ct_scope_push(graph, "embedding");
+    ct_tensor *x = ct_take(ct_use(params[0], context.compute_dtype), tokens, "vocab"); /* [batch seq dim] */
+    context.rope = ct_rope_angles(positions, config->head_dim, &config->rope);
+    if (segments) {
+        context.segments = segments;
+        context.kv_segments = ct_rename(segments, "seq", "kv_seq");
+    }
+    ct_scope_pop(graph);
+    x = layers(model, params + 1, x, &context, opts ? opts->remat : NULL);
+    ct_scope_push(graph, "norm");
+    int norm = model->num_params - (config->tied ? 1 : 2);
+    x = ct_rms_norm(x, params[norm], config->norm_eps);
+    ct_scope_pop(graph);
+    return x;
+}
+
+ct_tensor *ct_model_logits(const ct_model *model, ct_tensor *const *params, ct_tensor *hidden,
+                           const ct_model_opts *opts)
+{
+    ct_graph *graph = ct_graph_of(hidden);
+    ct_tensor *weight = model->config.tied ? params[0] : params[model->num_params - 1];
+    ct_scope_push(graph, "head");
+    ct_tensor *logits = ct_linear(hidden, ct_use(weight, compute_dtype(params, opts)));
+    ct_scope_pop(graph);
+    return logits;
+}

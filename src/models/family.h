@@ -1,0 +1,33 @@
+/* A model family: its flavors, its parameters and its block. Internal to models; each family's folder defines one. */
+#ifndef CT_MODELS_FAMILY_H
+#define CT_MODELS_FAMILY_H
+
+#include "models/config.h"
+#include "models/model.h"
+
+/* What a block needs besides its weights and x. */
+typedef struct ct_block_context {
+    const ct_model_config *config;
+    ct_dtype compute_dtype;
+    ct_rope rope;
+    ct_tensor *segments, *kv_segments; /* s32 [batch seq], [batch kv_seq]; NULL: one document per row */
+} ct_block_context;
+
+/* x [batch seq dim] -> [batch seq dim]. weights: the family's layer parameters in table order, of one layer. */
+typedef ct_tensor *ct_block_fn(ct_tensor *const *weights, ct_tensor *x, const ct_block_context *context);
+
+struct ct_model_family {
+    const char *name;
+    const char *hf_model_type;   /* model_type of config.json */
+    const char *hf_architecture; /* architectures[0] */
+    const ct_model_config *flavors;
+    int num_flavors;
+    const ct_param_spec *layer_params; /* names with "{}" for the layer's number */
+    int num_layer_params;
+    const ct_param_spec *embedding, *norm, *head; /* head is absent from a tied model */
+    ct_block_fn *block;
+};
+
+extern const ct_model_family ct__llama3, ct__qwen3;
+
+#endif

@@ -1,0 +1,145 @@
+/* Parameters of a model: the family's tables times the configuration's sizes. */
+#include "models/model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "models/family.h"
+
+static int64_t size_of_axis(const ct_model_config *config, const char *name, size_t length)
+{
+    const struct {
+        const char *name;
+        int64_t size;
+    } axes[] = {{"dim", config->dim},           {"heads", config->num_heads}, {"kv_heads", config->num_kv_heads},
+                {"head_dim", config->head_dim}, {"ffn", config->ffn_dim},     {"vocab", config->vocab_size}};
+    for (size_t i = 0; i < CT_COUNT(axes); i++)
+        if (strlen(axes[i].name) == length && !strncmp(axes[i].name, name, length)) return axes[i].size;
+    CT_BUG("no model axis called %.*s", (int)length, name);
+}
+
+/* Reads a spec's axes, "(heads head_dim) dim": text with sizes, the checkpoint's dims, the number of elements. */
+static void expand_axes(const ct_model_config *config, const ct_param_spec *spec, ct_str *out_text,
+                        ct_model_param *param)
+{
+    bool inside = false;
+    param->num_elements = 1;
+    for (const char *p = spec->axes; *p;) {
+        if (*p == ' ') {
+            p++;
+        } else if (*p == '(') {
+            inside = true;
+            param->hf_sizes[param->hf_rank++] = 1;
+            p++;
+        } else if (*p == ')') {
+            inside = false;
+            p++;
+        } else {
+            size_t length = strcspn(p, " )");
+            int64_t size = size_of_axis(config, p, length);
+            ct_str_printf(out_text, "%s%.*s=%lld", out_text->length ? " " : "", (int)length, p, (long long)size);
+            if (inside)
+                param->hf_sizes[param->hf_rank - 1] *= size;
+            else
+                param->hf_sizes[param->hf_rank++] = size;
+            param->num_elements *= size;
+            p += length;
+        }
+    }
+}
+
+const char *ct_model_hf_name(const ct_model_param *param, int64_t layer, char buffer[256])
+{
+    const char *hole = strstr(param->spec->name, "{}");
+    if (!hole) return param->spec->name;
+    snprintf(buffer, 256, "%.*s%lld%s", (int)(hole - param->spec->name), param->spec->name,
+             (long long)(param->stacked ? layer : param->layer), hole + 2);
+    return buffer;
+}
+
+static void add_param(ct_model *model, const ct_param_spec *spec, int64_t layer, bool stacked)
+{
+    ct_model_param *param = &model->params[model->num_params++];
+    *param = (ct_model_param){.spec = spec, .layer = layer, .stacked = stacked};
+    ct_str text;
+    ct_str_init(&text);
+    if (stacked) ct_str_printf(&text, "layers=%lld", (long long)model->config.num_layers);
+    expand_axes(&model->config, spec, &text, param);
+    if (stacked) param->num_elements *= model->config.num_layers;
+    param->axes = ct_arena_strdup(model->arena, text.data);
+    ct_str_deinit(&text);
+    char buffer[256];
+    const char *name = ct_model_hf_name(param, 0, buffer);
+    if (stacked) {
+        const char *hole = strstr(spec->name, "{}");
+        snprintf(buffer, sizeof(buffer), "%.*s*%s", (int)(hole - spec->name), spec->name, hole + 2);
+        name = buffer;
+    }
+    param->name = ct_arena_strdup(model->arena, name);
+}
+
+ct_status *ct_model_new(const ct_model_family *family, const ct_model_config *config, bool scan_layers,
+                        ct_model **out_model)
+{
+    *out_model = NULL;
+    CT_TRY(ct_model_config_check(config, family->name));
+    ct_arena *arena = ct_alloc(sizeof(*arena));
+    ct_arena_init(arena);
+    ct_model *model = CT_ARENA_NEW(arena, ct_model);
+    *model = (ct_model){.family = family, .config = *config, .scan_layers = scan_layers, .arena = arena};
+    int64_t copies = scan_layers ? 1 : config->num_layers;
+    model->params = CT_ARENA_ARRAY(arena, ct_model_param, copies * family->num_layer_params + 3);
+    add_param(model, family->embedding, -1, false);
+    for (int64_t layer = 0; layer < copies; layer++)
+        for (int i = 0; i < family->num_layer_params; i++)
+            add_param(model, &family->layer_params[i], scan_layers ? -1 : layer, scan_layers);
+    add_param(model, family->norm, -1, false);
+    if (!config->tied) add_param(model, family->head, -1, false);
+    *out_model = model;
+    return NULL;
+}
+
+void ct_model_free(ct_model *model)
+{
+    if (!model) return;
+    ct_arena *arena = model->arena;
+    ct_arena_deinit(arena); /* the model itself lives in it */
+    free(arena);
+}
+
+int64_t ct_model_param_layers(const ct_model *model, const ct_model_param *param)
+{
+    return param->stacked ? model->config.num_layers : 1;
+}
+
+static int64_t spec_elements(const ct_model_config *config, const ct_param_spec *spec)
+{
+    ct_model_param param = {.spec = spec};
+    ct_str text;
+    ct_str_init(&text);
+    expand_axes(config, spec, &text, &param);
+    ct_str_deinit(&text);
+    return param.num_elements;
+}
+
+int64_t ct_model_num_params(const ct_model_config *config, const ct_model_family *family)
+{
+    int64_t count = spec_elements(config, family->embedding) + spec_elements(config, family->norm);
+    if (!config->tied) count += spec_elements(config, family->head);
+    for (int i = 0; i < family->num_layer_params; i++)
+        count += config->num_layers * spec_elements(config, &family->layer_params[i]);
+    return count;
+}
+
+double ct_model_flops_per_token(const ct_model_config *config, const ct_model_family *family, int64_t seq_len)
+{
+    double multiplied = (double)ct_model_num_params(config, family);
+    if (!config->tied) multiplied -= (double)spec_elements(config, family->embedding);
+    double attention =
+        12.0 * (double)config->num_layers * (double)config->num_heads * (double)config->head_dim * (double)seq_len;
+    return 6 * multiplied + attention;
+}

@@ -1,0 +1,77 @@
+/* Decoder-only language models as graphs of logical (whole-array) sizes.
+ *
+ *   tokens -> embedding -> block x num_layers -> norm -> hidden [batch seq dim] -> head -> logits [batch seq vocab]
+ *
+ * Layers are unrolled, each with parameters of its own, or scanned, with each layer parameter stacked along a leading
+ * axis `layers`; the block function is the same. Parameter names and layout are Hugging Face's.
+ */
+#ifndef CT_MODELS_MODEL_H
+#define CT_MODELS_MODEL_H
+
+#include "graph/graph.h"
+#include "graph/remat.h"
+#include "models/config.h"
+
+typedef enum ct_init_kind { CT_INIT_ONES, CT_INIT_NORMAL, CT_INIT_TRUNC_NORMAL } ct_init_kind;
+
+/* One parameter of a family, as in its table. */
+typedef struct ct_param_spec {
+    const char *name;      /* "model.layers.{}.self_attn.q_proj.weight" */
+    const char *axes;      /* "(heads head_dim) dim": parentheses are one dim in checkpoints */
+    ct_init_kind init;
+    double std;            /* 0: dim^-0.5 */
+    double cut;            /* TRUNC_NORMAL: at this many std */
+    bool depth_scaled;     /* std / sqrt(2 (layer + 1)) */
+} ct_param_spec;
+
+/* One parameter of a program: a spec, a layer of it, or all its layers stacked. */
+typedef struct ct_model_param {
+    const ct_param_spec *spec;
+    const char *name; /* the checkpoint's; stacked ones have "*" for the layer's number */
+    int64_t layer;    /* -1: not of a layer, or stacked */
+    bool stacked;
+    const char *axes; /* "layers=28 heads=16 head_dim=128 dim=1024" */
+    int64_t num_elements;
+    int hf_rank;               /* of one layer's tensor in a checkpoint */
+    int64_t hf_sizes[CT_MAX_RANK];
+} ct_model_param;
+
+typedef struct ct_model {
+    const ct_model_family *family;
+    ct_model_config config;
+    bool scan_layers;
+    int num_params;
+    ct_model_param *params; /* embedding, layer parameters (by layer, or stacked), norm, head */
+    struct ct_arena *arena;
+} ct_model;
+
+/* config is checked. */
+CT_MUST_USE ct_status *ct_model_new(const ct_model_family *family, const ct_model_config *config, bool scan_layers,
+                                    ct_model **out_model);
+void ct_model_free(ct_model *model);
+
+/* A parameter's name in a checkpoint, for one layer of a stacked one (layer is ignored otherwise); in *buffer. */
+const char *ct_model_hf_name(const ct_model_param *param, int64_t layer, char buffer[256]);
+int64_t ct_model_param_layers(const ct_model *model, const ct_model_param *param); /* tensors in a checkpoint: 1 or num_layers */
+
+int64_t ct_model_num_params(const ct_model_config *config, const ct_model_family *family);
+/* 6 FLOPs per parameter that multiplies (the embedding counts only when it is the head too), 12 layers heads head_dim
+ * seq for attention, causality not halved: TorchTitan's convention. */
+double ct_model_flops_per_token(const ct_model_config *config, const ct_model_family *family, int64_t seq_len);
+
+/* Declares the parameters as inputs of the graph: out_params[num_params]. */
+void ct_model_inputs(const ct_model *model, ct_graph *graph, ct_dtype dtype, ct_tensor **out_params);
+
+typedef struct ct_model_opts {
+    ct_dtype compute_dtype;       /* of activations and of weights in use; 0: the parameters' */
+    const ct_remat_policy *remat; /* per layer; NULL: none. Must live as long as the graph */
+} ct_model_opts;
+
+/* tokens, positions s32 [batch seq]; segments s32 [batch seq] or NULL. Result: [batch seq dim] after the last norm. */
+ct_tensor *ct_model_hidden(const ct_model *model, ct_tensor *const *params, ct_tensor *tokens, ct_tensor *positions,
+                           ct_tensor *segments, const ct_model_opts *opts);
+/* hidden -> [batch seq vocab], in the compute dtype. */
+ct_tensor *ct_model_logits(const ct_model *model, ct_tensor *const *params, ct_tensor *hidden,
+                           const ct_model_opts *opts);
+
+#endif

@@ -1,0 +1,1 @@
+ct_module(models DEPS nn kernels autodiff graph formats base)
