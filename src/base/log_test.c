@@ -47,7 +47,7 @@ static void test_status_line_on_a_terminal(void **state)
     from_terminal(text, sizeof(text));
     assert_memory_equal(text, "\r\x1b[Kstep 1\r\x1b[K[titan] ", 22);
     const char *behind =
-        strstr(text, " - root - INFO - a line\r\nstep 1\r\x1b[Ka status line that is longer\r\x1b[K[titan] ");
+        strstr(text, " - root - INFO - a line\r\nstep 1\r\x1b[Ka status line that is longer \r\x1b[K[titan] ");
     assert_non_null(behind);
     assert_non_null(strstr(behind, "INFO - free\r\n"));
     assert_string_equal(text + strlen(text) - 6, "free\r\n");
