@@ -1,0 +1,248 @@
+/* Sums over the interval since the last line, and the ways out: console, file, progress. */
+#include "train/metrics.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "formats/json.h"
+
+struct ct_metrics {
+    ct_metrics_opts opts;
+    char *path;     /* NULL: no file */
+    int descriptor; /* of path, or -1 */
+    int64_t last_step, n_tokens_seen;
+    /* since the last line */
+    double interval_start_s, interval_data_loading_s;
+    int64_t interval_tokens, interval_steps;
+    /* since the first step of this process, which pays for compiling and says nothing about speed */
+    double first_end_s;
+    int64_t tokens_since_first, steps_since_first;
+};
+
+/* ---- the console line ---- */
+
+/* Appends value with `decimals` digits and a comma between groups of three: 1,234.50. */
+static void append_grouped(ct_str *out, double value, int decimals)
+{
+    char text[400];
+    int length = snprintf(text, sizeof(text), "%.*f", decimals, fabs(value));
+    int num_whole = (int)strspn(text, "0123456789");
+    if (signbit(value) && !isnan(value)) ct_str_append_char(out, '-');
+    for (int i = 0; i < length; i++) {
+        if (i && i < num_whole && (num_whole - i) % 3 == 0) ct_str_append_char(out, ',');
+        ct_str_append_char(out, text[i]);
+    }
+}
+
+/* printf writes the sign of a NaN, Python does not. */
+static double plain_nan(double value)
+{
+    return isnan(value) ? fabs(value) : value;
+}
+
+void ct_metrics_format(ct_str *out, const ct_metrics_values *values, bool has_color)
+{
+    static const char *const colors[] = {
+        "\x1b[31m", "\x1b[32m", "\x1b[38;2;180;60;0m", "\x1b[38;2;54;234;195m", "\x1b[34m", "\x1b[36m",
+        "\x1b[35m", "\x1b[39m"};
+    static const char *const plain[CT_COUNT(colors)] = {"", "", "", "", "", "", "", ""};
+    const char *const *color = has_color ? colors : plain;
+    ct_str_printf(out, "%sstep: %2lld  ", color[0], (long long)values->step);
+    ct_str_printf(out, "%sloss: %8.5f  ", color[1], plain_nan(values->loss));
+    ct_str_printf(out, "%sgrad_norm: %7.4f  ", color[2], plain_nan(values->grad_norm));
+    ct_str_printf(out, "%smemory: %5.2fGiB(%.2f%%)  ", color[3], values->memory_gib, values->memory_pct);
+    ct_str_printf(out, "%stps: ", color[4]);
+    append_grouped(out, nearbyint(values->tps), 0);
+    ct_str_printf(out, "  %stflops: ", color[5]);
+    append_grouped(out, values->tflops, 2);
+    ct_str_printf(out, "  %smfu: %.2f%%%s", color[6], plain_nan(values->mfu), color[7]);
+}
+
+/* ---- metrics.jsonl ---- */
+
+static char *json_line(const ct_metrics_values *values)
+{
+    ct_json_writer *writer = ct_json_writer_new();
+    ct_json_begin_object(writer, NULL);
+    ct_json_put_int(writer, "step", values->step);
+    ct_json_put_double(writer, "loss", values->loss);
+    ct_json_put_double(writer, "grad_norm", values->grad_norm);
+    ct_json_put_double(writer, "lr", values->lr);
+    ct_json_put_double(writer, "tps", values->tps);
+    ct_json_put_double(writer, "tflops", values->tflops);
+    ct_json_put_double(writer, "mfu", values->mfu);
+    ct_json_put_double(writer, "memory_gib", values->memory_gib);
+    ct_json_put_double(writer, "memory_pct", values->memory_pct);
+    ct_json_put_double(writer, "data_loading_s", values->data_loading_s);
+    ct_json_put_double(writer, "step_s", values->step_s);
+    ct_json_put_int(writer, "n_tokens_seen", values->n_tokens_seen);
+    ct_json_end(writer);
+    char *object = ct_json_writer_text(writer, false), *line = ct_asprintf("%s\n", object);
+    free(object);
+    ct_json_writer_free(writer);
+    return line;
+}
+
+static ct_status *step_of_line(const char *path, int64_t number, const char *line, size_t length, int64_t *out_step)
+{
+    char *where = ct_asprintf("%s:%lld", path, (long long)number);
+    ct_json *json;
+    ct_status *status = ct_json_parse(line, length, where, &json);
+    if (!status) status = ct_json_need_int(ct_json_root(json), "step", out_step);
+    ct_json_free(json);
+    free(where);
+    if (!status) return NULL;
+    ct_status *outer = ct_error(CT_CODE_DATA_LOSS,
+                                "%s:%lld must be a line of metrics to resume behind: %s; move the file away to go on",
+                                path, (long long)number, ct_status_message(status));
+    ct_status_free(status);
+    return outer;
+}
+
+/* Leaves in the file the whole lines of steps before first_step. */
+static ct_status *keep_lines_before(const char *path, int64_t first_step)
+{
+    ct_status *status = NULL;
+    char *text = NULL;
+    size_t size_bytes = 0;
+    ct_str kept;
+    ct_str_init(&kept);
+    if (first_step > 1 && ct_path_exists(path)) CT_TRY_OUT(ct_file_read(path, &text, &size_bytes));
+    int64_t number = 0;
+    for (size_t at = 0; at < size_bytes;) {
+        const char *end = memchr(text + at, '\n', size_bytes - at);
+        if (!end) break; /* cut off */
+        size_t length = (size_t)(end - text) - at;
+        int64_t step;
+        CT_TRY_OUT(step_of_line(path, ++number, text + at, length, &step));
+        if (step < first_step) ct_str_append_n(&kept, text + at, length + 1);
+        at += length + 1;
+    }
+    status = ct_file_write(path, kept.data, kept.length);
+out:
+    ct_str_deinit(&kept);
+    free(text);
+    return status;
+}
+
+ct_status *ct_metrics_open(const ct_metrics_opts *opts, ct_metrics **out_metrics)
+{
+    *out_metrics = NULL;
+    CT_ASSERT(opts->log_freq > 0 && opts->num_devices > 0 && opts->first_step > 0 && opts->peak_flops > 0);
+    ct_status *status = NULL;
+    ct_metrics *metrics = ct_alloc_zeroed(1, sizeof(*metrics));
+    *metrics = (ct_metrics){.opts = *opts,
+                            .descriptor = -1,
+                            .last_step = opts->first_step - 1,
+                            .n_tokens_seen = opts->n_tokens_seen,
+                            .interval_start_s = opts->start_s};
+    metrics->opts.folder = NULL; /* the caller's */
+    if (opts->folder) {
+        metrics->path = ct_path_join(opts->folder, "metrics.jsonl");
+        CT_TRY_OUT(ct_dir_make(opts->folder));
+        CT_TRY_OUT(keep_lines_before(metrics->path, opts->first_step));
+        metrics->descriptor = open(metrics->path, O_WRONLY | O_APPEND | O_CLOEXEC);
+        if (metrics->descriptor < 0) CT_TRY_OUT(ct_errno_error("cannot open %s for writing", metrics->path));
+    }
+    *out_metrics = metrics;
+    metrics = NULL;
+out:
+    ct_metrics_close(metrics);
+    return status;
+}
+
+/* ---- steps ---- */
+
+static void show_progress(const ct_metrics *metrics, const ct_metrics_step *step)
+{
+    char speed[64] = "", left[64] = "";
+    double passed_s = step->end_s - metrics->first_end_s;
+    if (metrics->steps_since_first > 0 && passed_s > 0) {
+        double step_s = passed_s / (double)metrics->steps_since_first;
+        int64_t left_s = (int64_t)(step_s * (double)(metrics->opts.num_steps - step->step) + 0.5);
+        snprintf(speed, sizeof(speed), "  %.0f tokens/s", (double)metrics->tokens_since_first / passed_s);
+        if (left_s >= 3600)
+            snprintf(left, sizeof(left), "  %lldh%02lldm left", (long long)(left_s / 3600),
+                     (long long)(left_s / 60 % 60));
+        else
+            snprintf(left, sizeof(left), "  %lldm%02llds left", (long long)(left_s / 60), (long long)(left_s % 60));
+    }
+    ct_log_status("step %lld/%lld  loss %.4f%s%s", (long long)step->step, (long long)metrics->opts.num_steps,
+                  plain_nan(step->loss), speed, left);
+}
+
+static ct_metrics_values interval_values(const ct_metrics *metrics, const ct_metrics_step *step)
+{
+    const ct_metrics_opts *opts = &metrics->opts;
+    double passed_s = CT_MAX(step->end_s - metrics->interval_start_s, 1e-9); /* a clock's grain, never 0 */
+    double tps = (double)metrics->interval_tokens / (passed_s * (double)opts->num_devices);
+    ct_metrics_values values = {
+        .step = step->step,
+        .loss = step->loss,
+        .grad_norm = step->grad_norm,
+        .lr = step->lr,
+        .tps = tps,
+        .tflops = opts->flops_per_token * tps / 1e12,
+        .mfu = 100 * opts->flops_per_token * tps / opts->peak_flops,
+        .memory_gib = (double)step->memory_bytes / (1024.0 * 1024 * 1024),
+        .data_loading_s = metrics->interval_data_loading_s / (double)metrics->interval_steps,
+        .step_s = passed_s / (double)metrics->interval_steps,
+        .n_tokens_seen = metrics->n_tokens_seen,
+    };
+    if (step->memory_limit_bytes > 0)
+        values.memory_pct = 100 * (double)step->memory_bytes / (double)step->memory_limit_bytes;
+    return values;
+}
+
+ct_status *ct_metrics_record(ct_metrics *metrics, const ct_metrics_step *step)
+{
+    CT_ASSERT(step->step == metrics->last_step + 1);
+    metrics->last_step = step->step;
+    metrics->n_tokens_seen += step->num_tokens;
+    metrics->interval_tokens += step->num_tokens;
+    metrics->interval_steps++;
+    metrics->interval_data_loading_s += step->data_loading_s;
+    if (step->step == metrics->opts.first_step) {
+        metrics->first_end_s = step->end_s;
+    } else {
+        metrics->tokens_since_first += step->num_tokens;
+        metrics->steps_since_first++;
+    }
+    if (step->step == 1 || step->step % metrics->opts.log_freq == 0) {
+        ct_metrics_values values = interval_values(metrics, step);
+        ct_str line;
+        ct_str_init(&line);
+        ct_metrics_format(&line, &values, !metrics->opts.disable_color_printing);
+        ct_info("%s", line.data);
+        ct_str_deinit(&line);
+        metrics->interval_start_s = step->end_s;
+        metrics->interval_data_loading_s = 0;
+        metrics->interval_tokens = 0;
+        metrics->interval_steps = 0;
+        if (metrics->descriptor >= 0) {
+            char *text = json_line(&values);
+            ct_status *status = ct_file_write_all(metrics->descriptor, metrics->path, text, strlen(text));
+            free(text);
+            if (status) return status;
+        }
+    }
+    show_progress(metrics, step);
+    return NULL;
+}
+
+void ct_metrics_close(ct_metrics *metrics)
+{
+    if (!metrics) return;
+    ct_log_status("%s", "");
+    if (metrics->descriptor >= 0) close(metrics->descriptor);
+    free(metrics->path);
+    free(metrics);
+}
