@@ -1,0 +1,22 @@
+# pjrt_c_api.h comes with the plugin's wheel; the include folder is private, so that no other module can see it.
+find_path(CT_PJRT_INCLUDE_DIR pjrt_c_api.h HINTS ${CT_DEPS_DIR}/pjrt/include NO_DEFAULT_PATH REQUIRED)
+find_program(CT_PROTOC_C protoc-c REQUIRED)
+pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
+find_path(CT_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+
+# XLA's messages, as far as they are used, generated as a target of its own, without our warnings.
+set(CT_XLA_PROTO ${CMAKE_SOURCE_DIR}/src/pjrt/xla.proto)
+set(CT_XLA_PROTO_DIR ${CMAKE_BINARY_DIR}/xla_proto)
+add_custom_command(
+  OUTPUT ${CT_XLA_PROTO_DIR}/xla.pb-c.c ${CT_XLA_PROTO_DIR}/xla.pb-c.h
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${CT_XLA_PROTO_DIR}
+  COMMAND ${CT_PROTOC_C} --proto_path=${CMAKE_SOURCE_DIR}/src/pjrt --c_out=${CT_XLA_PROTO_DIR} ${CT_XLA_PROTO}
+  DEPENDS ${CT_XLA_PROTO} VERBATIM)
+add_library(ct_xla_proto STATIC ${CT_XLA_PROTO_DIR}/xla.pb-c.c)
+target_include_directories(ct_xla_proto SYSTEM PUBLIC ${CT_XLA_PROTO_DIR})
+target_link_libraries(ct_xla_proto PUBLIC PkgConfig::PROTOBUF_C)
+
+ct_module(pjrt DEPS base formats)
+target_include_directories(ct_pjrt SYSTEM PRIVATE ${CT_PJRT_INCLUDE_DIR} ${CT_XXHASH_INCLUDE_DIR})
+target_link_libraries(ct_pjrt PRIVATE ct_xla_proto ${CMAKE_DL_LIBS})
+target_compile_definitions(ct_pjrt PRIVATE CT_PJRT_DEFAULT_FOLDER="${CT_DEPS_DIR}/pjrt")
