@@ -169,6 +169,7 @@ BINARY(or, "or", INTEGERS | BOOLS, .zero_gradient = true)
 BINARY(xor, "xor", INTEGERS | BOOLS, .zero_gradient = true)
 BINARY(shift_left, "shift_left", INTEGERS, .zero_gradient = true)
 BINARY(shift_right, "shift_right_logical", INTEGERS, .zero_gradient = true)
+BINARY(shift_right_arithmetic, "shift_right_arithmetic", INTEGERS, .zero_gradient = true)
 
 #define UNARY(fn, hlo, allowed, result_dtype, ...)                                                                     \
     static const ct_op op_##fn = {.name = "stablehlo." hlo, __VA_ARGS__};                                              \

@@ -21,20 +21,22 @@ ct_tensor *ct__and(const char *loc, ct_tensor *a, ct_tensor *b);
 ct_tensor *ct__or(const char *loc, ct_tensor *a, ct_tensor *b);
 ct_tensor *ct__xor(const char *loc, ct_tensor *a, ct_tensor *b);
 ct_tensor *ct__shift_left(const char *loc, ct_tensor *a, ct_tensor *b);
-ct_tensor *ct__shift_right(const char *loc, ct_tensor *a, ct_tensor *b); /* zeros come in (logical) */
-#define ct_add(a, b)         ct__add(CT_LOC, a, b)
-#define ct_sub(a, b)         ct__sub(CT_LOC, a, b)
-#define ct_mul(a, b)         ct__mul(CT_LOC, a, b)
-#define ct_div(a, b)         ct__div(CT_LOC, a, b)
-#define ct_maximum(a, b)     ct__maximum(CT_LOC, a, b)
-#define ct_minimum(a, b)     ct__minimum(CT_LOC, a, b)
-#define ct_pow(a, b)         ct__pow(CT_LOC, a, b)
-#define ct_remainder(a, b)   ct__remainder(CT_LOC, a, b)
-#define ct_and(a, b)         ct__and(CT_LOC, a, b)
-#define ct_or(a, b)          ct__or(CT_LOC, a, b)
-#define ct_xor(a, b)         ct__xor(CT_LOC, a, b)
-#define ct_shift_left(a, b)  ct__shift_left(CT_LOC, a, b)
-#define ct_shift_right(a, b) ct__shift_right(CT_LOC, a, b)
+ct_tensor *ct__shift_right(const char *loc, ct_tensor *a, ct_tensor *b);            /* zeros come in (logical) */
+ct_tensor *ct__shift_right_arithmetic(const char *loc, ct_tensor *a, ct_tensor *b); /* the sign comes in */
+#define ct_add(a, b)                    ct__add(CT_LOC, a, b)
+#define ct_sub(a, b)                    ct__sub(CT_LOC, a, b)
+#define ct_mul(a, b)                    ct__mul(CT_LOC, a, b)
+#define ct_div(a, b)                    ct__div(CT_LOC, a, b)
+#define ct_maximum(a, b)                ct__maximum(CT_LOC, a, b)
+#define ct_minimum(a, b)                ct__minimum(CT_LOC, a, b)
+#define ct_pow(a, b)                    ct__pow(CT_LOC, a, b)
+#define ct_remainder(a, b)              ct__remainder(CT_LOC, a, b)
+#define ct_and(a, b)                    ct__and(CT_LOC, a, b)
+#define ct_or(a, b)                     ct__or(CT_LOC, a, b)
+#define ct_xor(a, b)                    ct__xor(CT_LOC, a, b)
+#define ct_shift_left(a, b)             ct__shift_left(CT_LOC, a, b)
+#define ct_shift_right(a, b)            ct__shift_right(CT_LOC, a, b)
+#define ct_shift_right_arithmetic(a, b) ct__shift_right_arithmetic(CT_LOC, a, b)
 
 /* With a number instead of a tensor; the number takes x's dtype. */
 ct_tensor *ct__add_scalar(const char *loc, ct_tensor *x, double value);

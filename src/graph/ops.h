@@ -11,6 +11,7 @@
 #include "graph/elementwise.h"
 #include "graph/gather.h"
 #include "graph/graph.h"
+#include "graph/random.h"
 #include "graph/reduce.h"
 #include "graph/remat.h"
 #include "graph/shape.h"
