@@ -46,6 +46,12 @@ static bool any_active(const ct_sweep *sweep, ct_tensor *const *tensors, int cou
     return false;
 }
 
+/* Marks only add: a parameter stays active whatever made it. */
+static void mark(ct_sweep *sweep, const ct_tensor *tensor, bool active)
+{
+    if (active) ct__set_active(sweep, tensor, true);
+}
+
 /* A carry is active when its initial value or what a turn returns is: repeat until nothing changes. */
 static void mark_scan(ct_sweep *sweep, const ct_node *scan)
 {
@@ -58,18 +64,17 @@ static void mark_scan(ct_sweep *sweep, const ct_node *scan)
         ct__mark_active(sweep, body);
         for (int i = 0; i < attrs->num_carries; i++)
             if (ct__is_active(sweep, body->results[i]) && !ct__is_active(sweep, body->args[i])) {
-                ct__set_active(sweep, body->args[i], true);
-                changed = ct__is_active(sweep, body->args[i]);
+                mark(sweep, body->args[i], true);
+                changed |= ct__is_active(sweep, body->args[i]);
             }
     }
-    for (int i = 0; i < scan->num_results; i++)
-        ct__set_active(sweep, scan->results[i], ct__is_active(sweep, body->results[i]));
+    for (int i = 0; i < scan->num_results; i++) mark(sweep, scan->results[i], ct__is_active(sweep, body->results[i]));
 }
 
 void ct__mark_active(ct_sweep *sweep, const ct_region *region)
 {
     for (const ct_node *node = region->first; node; node = node->next) {
-        if (node->op == &ct__op_scan) {
+        if (node->op == &ct__op_scan && !node->custom) {
             mark_scan(sweep, node);
             continue;
         }
@@ -79,8 +84,15 @@ void ct__mark_active(ct_sweep *sweep, const ct_region *region)
         }
         bool active = node->custom ? any_active(sweep, node->custom->inputs, node->custom->num_inputs)
                                    : !node->op->zero_gradient && any_active(sweep, node->operands, node->num_operands);
-        for (int i = 0; i < node->num_results; i++) ct__set_active(sweep, node->results[i], active);
+        for (int i = 0; i < node->num_results; i++) mark(sweep, node->results[i], active);
     }
+}
+
+/* Regions around this one first: what they made may be used here. */
+static void mark_from_outside(ct_sweep *sweep, const ct_region *region)
+{
+    if (region->parent) mark_from_outside(sweep, region->parent);
+    ct__mark_active(sweep, region);
 }
 
 void ct__accumulate(ct_sweep *sweep, ct_tensor *tensor, ct_tensor *cotangent)
@@ -107,7 +119,7 @@ static ct_node *sweep_custom(ct_sweep *sweep, ct_node *last)
         cotangents[i] = ct__map_get(&sweep->cotangents, group->outputs[i]);
         reached |= cotangents[i] != NULL;
     }
-    if (reached) {
+    if (reached && any_active(sweep, group->inputs, group->num_inputs)) {
         graph->loc_override = last->loc;
         group->backward(graph, group->context, group->inputs, group->outputs, cotangents, gradients);
         for (int i = 0; i < group->num_inputs; i++) ct__accumulate(sweep, group->inputs[i], gradients[i]);
@@ -126,7 +138,7 @@ static void sweep_node(ct_sweep *sweep, ct_node *node)
         cotangents[i] = ct__map_get(&sweep->cotangents, node->results[i]);
         reached |= cotangents[i] != NULL;
     }
-    if (!reached || node->op->zero_gradient) return;
+    if (!reached || node->op->zero_gradient || !any_active(sweep, node->operands, node->num_operands)) return;
     int num_operands = node->num_operands;
     ct_tensor **gradients = CT_ARENA_ARRAY(&graph->arena, ct_tensor *, num_operands + 1);
     graph->loc_override = node->loc;
@@ -167,6 +179,25 @@ void ct__sweep_nodes(ct_sweep *sweep, ct_node *last)
     graph->scope = scope;
 }
 
+/* A gradient taken inside a body stops at the body's edge, so what reaches the parameters through nodes outside would
+ * be lost without a word. */
+static void reject_detours(ct_sweep *sweep, ct_tensor *const *params, int num_params)
+{
+    ct_graph *graph = sweep->graph;
+    for (const ct_node *node = graph->region->first; node; node = node->next)
+        for (int i = 0; i < node->num_operands; i++) {
+            const ct_tensor *operand = node->operands[i];
+            if (operand->region == graph->region || !ct__is_active(sweep, operand)) continue;
+            bool is_param = false;
+            for (int j = 0; j < num_params; j++) is_param |= params[j] == operand;
+            if (!is_param)
+                ct__fail(graph, operand->node ? operand->node->loc : node->loc, "grad",
+                         "%s depends on a parameter but was made outside the body that ct_grad is called in; make it "
+                         "inside, or stop its gradient with ct_stop_gradient",
+                         ct_tensor_describe(operand));
+        }
+}
+
 ct_status *ct_grad_from(ct_graph *graph, int num_tensors, ct_tensor *const *tensors, ct_tensor *const *cotangents,
                         ct_tensor *const *params, int num_params, ct_tensor **out_gradients)
 {
@@ -186,7 +217,8 @@ ct_status *ct_grad_from(ct_graph *graph, int num_tensors, ct_tensor *const *tens
     /* the array must exist even when no parameter is given */
     graph->wants_gradient = sweep.active;
     graph->num_wants_gradient = sweep.num_active;
-    ct__mark_active(&sweep, graph->region);
+    mark_from_outside(&sweep, graph->region);
+    reject_detours(&sweep, params, num_params);
     ct_node *last = graph->region->last;
     for (int i = 0; i < num_tensors; i++)
         if (cotangents[i]) {
@@ -197,8 +229,7 @@ ct_status *ct_grad_from(ct_graph *graph, int num_tensors, ct_tensor *const *tens
             else
                 ct__accumulate(&sweep, tensors[i], cotangents[i]);
         }
-    last = last ? last : graph->region->last;
-    if (!graph->error) ct__sweep_nodes(&sweep, last);
+    if (!graph->error && last) ct__sweep_nodes(&sweep, last);
     for (int i = 0; i < num_params && !graph->error; i++) {
         ct_tensor *gradient = ct__map_get(&sweep.cotangents, params[i]);
         out_gradients[i] = gradient ? gradient : ct__zeros_like(params[i]);
