@@ -1,0 +1,183 @@
+/* The training step and the scoring program as graphs. */
+#include "train/step.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "autodiff/grad.h"
+#include "base/alloc.h"
+#include "graph/ops.h"
+
+typedef struct step_builder {
+    const ct_model *model;
+    const ct_step_opts *opts;
+    ct_tensor **params;
+    ct_tensor *num_valid;
+} step_builder;
+
+/* The loss of one microbatch as its share of the global mean, and its gradients. batch: tokens, labels, positions,
+ * segments, each [batch seq]. */
+static void microbatch(ct_graph *graph, const step_builder *builder, ct_tensor *const *batch, ct_tensor **out_loss,
+                       ct_tensor **out_gradients)
+{
+    const ct_model *model = builder->model;
+    ct_model_opts opts = {.compute_dtype = builder->opts->compute_dtype, .remat = &builder->opts->remat};
+    ct_tensor *hidden = ct_model_hidden(model, builder->params, batch[0], batch[2], batch[3], &opts);
+    ct_tensor *logits = ct_model_logits(model, builder->params, hidden, &opts);
+    ct_scope_push(graph, "loss");
+    ct_tensor *sum = ct_sum(ct_cross_entropy(logits, batch[1]), "batch seq");
+    *out_loss = ct_div(sum, builder->num_valid);
+    ct_scope_pop(graph);
+    /* an error stays in the graph, and its exits report it */
+    ct_status_free(ct_grad(graph, *out_loss, builder->params, model->num_params, out_gradients));
+}
+
+/* One turn of accumulation: carries are the loss and the gradients so far. */
+static void accumulate(ct_graph *graph, void *context, ct_tensor *const *carries, ct_tensor *const *slices,
+                       ct_tensor **out_carries, ct_tensor **out_slices)
+{
+    (void)out_slices;
+    const step_builder *builder = context;
+    int num_params = builder->model->num_params;
+    microbatch(graph, builder, slices, &out_carries[0], out_carries + 1);
+    for (int i = 0; i < num_params + 1; i++) out_carries[i] = ct_add(carries[i], out_carries[i]);
+}
+
+static void loss_and_gradients(ct_graph *graph, step_builder *builder, ct_tensor *const *batch, ct_tensor **out_loss,
+                               ct_tensor **out_gradients)
+{
+    int num_params = builder->model->num_params;
+    if (builder->opts->num_microbatches == 1) {
+        microbatch(graph, builder, batch, out_loss, out_gradients);
+        return;
+    }
+    ct_tensor **carries = ct_alloc((size_t)(num_params + 1) * sizeof(*carries));
+    carries[0] = ct_scalar(graph, CT_DTYPE_F32, 0);
+    for (int i = 0; i < num_params; i++) carries[i + 1] = ct_full_like(builder->params[i], 0);
+    ct_scan_opts opts = {
+        .axis = "accum", .num_carries = num_params + 1, .carries = carries, .num_inputs = 4, .inputs = batch};
+    ct_scan(graph, &opts, accumulate, builder, carries, NULL);
+    *out_loss = carries[0];
+    for (int i = 0; i < num_params; i++) out_gradients[i] = carries[i + 1];
+    free(carries);
+}
+
+static ct_tensor *element(ct_tensor *vector, const char *axis, int64_t index)
+{
+    return ct_squeeze(ct_slice(vector, axis, index, index + 1), axis);
+}
+
+/* State inputs named PREFIX + parameter name, one per parameter. */
+static void state_inputs(const ct_model *model, ct_graph *graph, const char *prefix, ct_dtype dtype, ct_tensor **out)
+{
+    for (int i = 0; i < model->num_params; i++) {
+        char *name = ct_asprintf("%s%s", prefix, model->params[i].name);
+        out[i] = ct_input(graph, name, dtype, model->params[i].axes);
+        free(name);
+    }
+}
+
+static void state_output(ct_graph *graph, ct_tensor *finite, ct_tensor *updated, ct_tensor *before)
+{
+    char *name = ct_asprintf("state.%d", ct_graph_num_outputs(graph));
+    ct_output(graph, name, ct_select(finite, updated, before), before);
+    free(name);
+}
+
+static void build_step(ct_graph *graph, const ct_model *model, const ct_step_opts *opts, ct_tensor **tensors)
+{
+    int n = model->num_params;
+    ct_tensor **params = tensors, **m = tensors + n, **v = tensors + 2 * n, **gradients = tensors + 3 * n;
+    ct_tensor **new_m = tensors + 4 * n, **new_v = tensors + 5 * n;
+    ct_model_inputs(model, graph, opts->param_dtype, params);
+    state_inputs(model, graph, "exp_avg.", opts->moment_dtype, m);
+    state_inputs(model, graph, "exp_avg_sq.", opts->moment_dtype, v);
+    ct_tensor *halted = ct_input(graph, "halted", CT_DTYPE_S32, "");
+    ct_graph_declare_axis(graph, "batch", opts->batch);
+    ct_graph_declare_axis(graph, "seq", opts->seq_len);
+    ct_graph_declare_axis(graph, "accum", opts->num_microbatches);
+    const char *axes = opts->num_microbatches > 1 ? "accum batch seq" : "batch seq";
+    static const char *const names[4] = {"tokens", "labels", "positions", "segments"};
+    ct_tensor *batch[4];
+    for (int i = 0; i < 4; i++) batch[i] = ct_input(graph, names[i], CT_DTYPE_S32, axes);
+    ct_tensor *scalars = ct_input(graph, "scalars", CT_DTYPE_F32, "scalar=4");
+    ct_adamw_step step = {.lr = element(scalars, "scalar", CT_STEP_LR),
+                          .bias_correction1 = element(scalars, "scalar", CT_STEP_BIAS1),
+                          .bias_correction2 = element(scalars, "scalar", CT_STEP_BIAS2)};
+
+    step_builder builder = {
+        .model = model, .opts = opts, .params = params, .num_valid = element(scalars, "scalar", CT_STEP_NUM_VALID)};
+    ct_tensor *loss;
+    loss_and_gradients(graph, &builder, batch, &loss, gradients);
+
+    ct_scope_push(graph, "optimizer");
+    ct_tensor *norm = ct_gradient_norm(gradients, n);
+    ct_tensor *running = ct_eq(halted, ct_scalar_like(halted, 0));
+    ct_tensor *finite = ct_and(running, ct_and(ct_is_finite(loss), ct_is_finite(norm)));
+    ct_tensor *coefficient = isinf(opts->max_norm) ? NULL : ct_clip_coefficient(norm, opts->max_norm);
+    ct_tensor **new_params = gradients; /* each gradient is used up by its own update */
+    for (int i = 0; i < n; i++) {
+        ct_tensor *gradient = coefficient ? ct_mul(ct_convert(gradients[i], CT_DTYPE_F32), coefficient) : gradients[i];
+        ct_adamw_update(&opts->adamw, &step, params[i], gradient, m[i], v[i], &new_params[i], &new_m[i], &new_v[i]);
+    }
+    for (int i = 0; i < n; i++) state_output(graph, finite, new_params[i], params[i]);
+    for (int i = 0; i < n; i++) state_output(graph, finite, new_m[i], m[i]);
+    for (int i = 0; i < n; i++) state_output(graph, finite, new_v[i], v[i]);
+    ct_output(graph, "halted", ct_convert(ct_not(finite), CT_DTYPE_S32), halted);
+    ct_tensor *metrics[CT_STEP_NUM_METRICS] = {loss, norm, ct_convert(finite, CT_DTYPE_F32)};
+    for (int i = 0; i < CT_STEP_NUM_METRICS; i++) metrics[i] = ct_unsqueeze(metrics[i], "metric", 0);
+    ct_output(graph, "metrics", ct_concat(metrics, CT_STEP_NUM_METRICS, "metric"), NULL);
+    ct_scope_pop(graph);
+}
+
+ct_status *ct_train_step_build(const ct_model *model, const ct_step_opts *opts, ct_graph **out_graph)
+{
+    *out_graph = NULL;
+    ct_graph *graph = ct_graph_new("train_step");
+    ct_tensor **tensors = ct_alloc((size_t)model->num_params * 6 * sizeof(*tensors));
+    build_step(graph, model, opts, tensors);
+    free(tensors);
+    ct_status *status = ct_graph_check(graph);
+    if (status)
+        ct_graph_free(graph);
+    else
+        *out_graph = graph;
+    return status;
+}
+
+static void build_score(ct_graph *graph, const ct_model *model, const ct_score_opts *opts, ct_tensor **params,
+                        ct_tensor **gradients)
+{
+    ct_model_inputs(model, graph, CT_DTYPE_F32, params);
+    ct_graph_declare_axis(graph, "batch", opts->batch);
+    ct_graph_declare_axis(graph, "seq", opts->seq_len);
+    ct_tensor *tokens = ct_input(graph, "tokens", CT_DTYPE_S32, "batch seq");
+    ct_tensor *labels = ct_input(graph, "labels", CT_DTYPE_S32, "batch seq");
+    ct_tensor *positions = ct_iota(graph, CT_DTYPE_S32, "batch seq", "seq");
+    ct_tensor *hidden = ct_model_hidden(model, params, tokens, positions, NULL, NULL);
+    ct_tensor *logits = ct_model_logits(model, params, hidden, NULL);
+    ct_tensor *nll = ct_cross_entropy(logits, labels);
+    ct_tensor *counted = ct_convert(ct_ne(labels, ct_scalar_like(labels, CT_IGNORE_LABEL)), CT_DTYPE_F32);
+    ct_tensor *loss = ct_div(ct_sum(nll, "batch seq"), ct_sum(counted, "batch seq"));
+    ct_output(graph, "loss", loss, NULL);
+    ct_output(graph, "logprobs", ct_neg(nll), NULL);
+    if (opts->logits) ct_output(graph, "logits", logits, NULL);
+    if (!opts->gradients) return;
+    ct_status_free(ct_grad(graph, loss, params, model->num_params, gradients));
+    for (int i = 0; i < model->num_params; i++) ct_output(graph, model->params[i].name, gradients[i], NULL);
+}
+
+ct_status *ct_score_build(const ct_model *model, const ct_score_opts *opts, ct_graph **out_graph)
+{
+    *out_graph = NULL;
+    ct_graph *graph = ct_graph_new("score");
+    ct_tensor **tensors = ct_alloc((size_t)model->num_params * 2 * sizeof(*tensors));
+    build_score(graph, model, opts, tensors, tensors + model->num_params);
+    free(tensors);
+    ct_status *status = ct_graph_check(graph);
+    if (status)
+        ct_graph_free(graph);
+    else
+        *out_graph = graph;
+    return status;
+}
