@@ -1,19 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/file.h"
 #include "formats/toml.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include <math.h>
+
+#include "base/testing.h"
 #include "formats/toml_fuzz.c" /* its corpus is replayed below */
 
 static ct_arena arena;
@@ -40,7 +29,7 @@ static const ct_toml *parse(const char *text)
     return root;
 }
 
-static void expect_error(const char *text, const char *start)
+static void expect_mistake(const char *text, const char *start)
 {
     const ct_toml *root;
     ct_status *status = ct_toml_parse(&arena, "x.toml", text, strlen(text), &root);
@@ -108,25 +97,22 @@ static void test_nul_bytes_and_empty(void **state)
 static void test_errors_name_the_place(void **state)
 {
     (void)state;
-    expect_error("a = 1\nb = \n", "x.toml:2:5: not valid TOML: ");
-    expect_error("a = 1\na = 2\n", "x.toml:2:5: not valid TOML: ");
-    expect_error("a = [1, 2\nb = 3\n", "x.toml:2:1: not valid TOML: ");
-    expect_error("a = 99999999999999999999\n", "x.toml:1:");
-    expect_error("a = \"\xff\"\n", "x.toml:1:");
-    expect_error("[.a]\n", "x.toml:1:2: not valid TOML: ");
-    expect_error("[\n", "x.toml:1:2: not valid TOML: ");
+    expect_mistake("a = 1\nb = \n", "x.toml:2:5: not valid TOML: ");
+    expect_mistake("a = 1\na = 2\n", "x.toml:2:5: not valid TOML: ");
+    expect_mistake("a = [1, 2\nb = 3\n", "x.toml:2:1: not valid TOML: ");
+    expect_mistake("a = 99999999999999999999\n", "x.toml:1:");
+    expect_mistake("a = \"\xff\"\n", "x.toml:1:");
+    expect_mistake("[.a]\n", "x.toml:1:2: not valid TOML: ");
+    expect_mistake("[\n", "x.toml:1:2: not valid TOML: ");
     char *deep = ct_alloc(4096);
     memset(deep, '[', 4095);
     memcpy(deep, "a = ", 4);
     deep[4095] = 0;
-    expect_error(deep, "x.toml:1:");
+    expect_mistake(deep, "x.toml:1:");
     free(deep);
 
     const ct_toml *root;
-    ct_status *status = ct_toml_read(&arena, "/nonexistent/x.toml", &root);
-    assert_int_equal(ct_status_code(status), CT_CODE_NOT_FOUND);
-    assert_non_null(strstr(ct_status_message(status), "/nonexistent/x.toml"));
-    ct_status_free(status);
+    expect_error(ct_toml_read(&arena, "/nonexistent/x.toml", &root), CT_CODE_NOT_FOUND, "/nonexistent/x.toml");
 }
 
 static void test_written_values_read_back(void **state)
@@ -157,21 +143,7 @@ static void test_written_values_read_back(void **state)
 static void test_fuzz_corpus(void **state)
 {
     (void)state;
-    const char *folder = CT_SOURCE_DIR "/tests/fuzz_corpora/toml";
-    char **names;
-    size_t num_names;
-    assert_null(ct_dir_list(folder, &names, &num_names));
-    assert_true(num_names >= 10);
-    for (size_t i = 0; i < num_names; i++) {
-        char *path = ct_path_join(folder, names[i]);
-        char *data;
-        size_t size_bytes;
-        assert_null(ct_file_read(path, &data, &size_bytes));
-        LLVMFuzzerTestOneInput((const uint8_t *)data, size_bytes);
-        free(data);
-        free(path);
-    }
-    ct_names_free(names, num_names);
+    assert_true(ct_test_replay(CT_TEST_CORPORA, "toml", LLVMFuzzerTestOneInput) >= 17);
 }
 
 int main(void)

@@ -1,16 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/file.h"
 #include "train/recipe.h"
+
+#include <math.h>
+
+#include "base/testing.h"
+#include "train/recipe_fuzz.c" /* replayed below, on the corpus of TOML */
 
 #define MODEL "[model]\nname = \"qwen3\"\nflavor = \"debugmodel\"\n"
 
@@ -24,7 +17,7 @@ static ct_recipe *parse_ok(const char *text, const char *const *overrides, size_
 {
     ct_recipe *recipe;
     ct_status *status = parse(text, overrides, num_overrides, &recipe);
-    if (status) fail_msg("%s", ct_status_message(status));
+    expect_ok(status);
     return recipe;
 }
 
@@ -356,19 +349,13 @@ static void test_files(void **state)
 {
     (void)state;
     ct_recipe *recipe;
-    ct_status *status = ct_recipe_load("/nonexistent/r.toml", NULL, &recipe);
-    assert_int_equal(ct_status_code(status), CT_CODE_NOT_FOUND);
+    expect_error(ct_recipe_load("/nonexistent/r.toml", NULL, &recipe), CT_CODE_NOT_FOUND, "/nonexistent/r.toml");
     assert_null(recipe);
-    ct_status_free(status);
-
-    status = ct_recipe_parse("r.toml", "[model\n", 7, NULL, &recipe);
-    assert_int_equal(ct_status_code(status), CT_CODE_INVALID_ARGUMENT);
-    assert_non_null(strstr(ct_status_message(status), "r.toml:1:"));
-    ct_status_free(status);
+    expect_error(ct_recipe_parse("r.toml", "[model\n", 7, NULL, &recipe), CT_CODE_INVALID_ARGUMENT, "r.toml:1:");
 
     const char *const arguments[] = {"--model.name=llama3", "--model.flavor=8B"};
     ct_recipe_load_opts opts = {.overrides = arguments, .num_overrides = 2};
-    assert_null(ct_recipe_load(NULL, &opts, &recipe)); /* the command line alone */
+    expect_ok(ct_recipe_load(NULL, &opts, &recipe)); /* the command line alone */
     assert_string_equal(recipe->model.flavor, "8B");
     ct_recipe_free(recipe);
 }
@@ -431,15 +418,14 @@ static void load_folder(const char *folder, size_t *num_recipes)
 {
     char **names;
     size_t num_names;
-    assert_null(ct_dir_list(folder, &names, &num_names));
+    expect_ok(ct_dir_list(folder, &names, &num_names));
     for (size_t i = 0; i < num_names; i++) {
         char *path = ct_path_join(folder, names[i]);
         if (ct_path_is_dir(path)) {
             load_folder(path, num_recipes);
         } else if (strstr(names[i], ".toml")) {
             ct_recipe *recipe;
-            ct_status *status = ct_recipe_load(path, &(ct_recipe_load_opts){.needs_data = true}, &recipe);
-            if (status) fail_msg("%s", ct_status_message(status));
+            expect_ok(ct_recipe_load(path, &(ct_recipe_load_opts){.needs_data = true}, &recipe));
             ct_recipe_free(recipe);
             ++*num_recipes;
         }
@@ -454,6 +440,13 @@ static void test_the_repositorys_recipes(void **state)
     size_t num_recipes = 0;
     load_folder(CT_SOURCE_DIR "/recipes", &num_recipes);
     assert_true(num_recipes >= 6);
+}
+
+static void test_fuzz_corpus(void **state)
+{
+    (void)state;
+    ct_test_replay(CT_TEST_CORPORA, "toml", LLVMFuzzerTestOneInput);
+    ct_test_replay(CT_TEST_CORPORA, "recipe", LLVMFuzzerTestOneInput);
 }
 
 int main(void)
@@ -472,6 +465,7 @@ int main(void)
         cmocka_unit_test(test_print_loads_again),
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_the_repositorys_recipes),
+        cmocka_unit_test(test_fuzz_corpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
