@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 enum { MAX_DEPTH = 64 };
 
@@ -33,31 +34,11 @@ void ct_json_writer_free(ct_json_writer *writer)
     free(writer);
 }
 
-/* The number of bytes of the UTF-8 sequence at text, or 0 when it is not one (overlong, surrogate, cut off). */
-static size_t sequence_length(const unsigned char *text)
-{
-    unsigned char c = text[0];
-    if (c < 0x80) return 1;
-    size_t length = c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80) return 0;
-    if ((c == 0xe0 && text[1] < 0xa0) || (c == 0xed && text[1] > 0x9f)) return 0;
-    if ((c == 0xf0 && text[1] < 0x90) || (c == 0xf4 && text[1] > 0x8f)) return 0;
-    return length;
-}
-
 static yyjson_mut_val *string_value(ct_json_writer *writer, const char *text)
 {
     ct_str clean;
     ct_str_init(&clean);
-    while (*text) {
-        size_t length = sequence_length((const unsigned char *)text);
-        if (length)
-            ct_str_append_n(&clean, text, length);
-        else
-            ct_str_append(&clean, "\xef\xbf\xbd");
-        text += length ? length : 1;
-    }
+    ct_utf8_append(&clean, text, strlen(text));
     yyjson_mut_val *value = yyjson_mut_strncpy(writer->doc, clean.data, clean.length);
     ct_str_deinit(&clean);
     return value;

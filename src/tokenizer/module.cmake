@@ -1,0 +1,1 @@
+ct_module(tokenizer DEPS formats base)
