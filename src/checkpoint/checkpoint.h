@@ -1,0 +1,101 @@
+/* Checkpoints: named tensors, each in one or more shards, and a JSON object, saved so that a step on disk is whole or
+ * absent.
+ *
+ *   {folder}/step-500/manifest.json              written last
+ *                     state-00001.safetensors    shards, larger elements first, at most max_file_bytes a file
+ *                     state-00002.safetensors    tensor "a" in one shard is "a" there, in several "a@0", "a@1", ...
+ *   {folder}/step-600.tmp-4711/                  a save by process 4711 under way, or the leftover of a dead one
+ *
+ *   manifest.json
+ *     format, version      "ctitan checkpoint", 1
+ *     step                 500
+ *     files                [{name, size_bytes, xxh3_128}]                      hash of all its bytes, 32 hex digits
+ *     tensors              {name: {dtype, shape, shards: [{file, offset, offsets, sizes}]}}
+ *                          file: index into files; offset: of the shard's first byte in the file; offsets, sizes: the
+ *                          box of the tensor that the shard is. The shards cover the tensor exactly once.
+ *     info                 the caller's object, verbatim
+ *     manifest_xxh3_128    hash of the manifest's bytes with these 32 digits as zeros
+ *
+ * One process at a time may save into a folder. Reading is independent of how the tensors were sharded: any box of any
+ * tensor can be read, so a run with another sharding can load it.
+ */
+#ifndef CT_CHECKPOINT_CHECKPOINT_H
+#define CT_CHECKPOINT_CHECKPOINT_H
+
+#include <stdbool.h>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "formats/json.h"
+
+/* A box of a tensor: [offsets, offsets + sizes) in each dim. */
+typedef struct ct_checkpoint_shard {
+    int64_t offsets[CT_MAX_RANK];
+    int64_t sizes[CT_MAX_RANK];
+} ct_checkpoint_shard;
+
+typedef struct ct_checkpoint_tensor {
+    const char *name;
+    ct_dtype dtype;
+    int rank;
+    int64_t sizes[CT_MAX_RANK];        /* of the whole tensor */
+    const ct_checkpoint_shard *shards; /* together the whole tensor, each element once */
+    size_t num_shards;                 /* 0: one shard that is all of it */
+} ct_checkpoint_tensor;
+
+/* ---- Saving. ---- */
+
+/* Gives the bytes of a shard, row-major, which must stay valid until the next call; called once for each shard, those
+ * of larger elements first, otherwise in order. So the state is never copied as a whole. */
+typedef ct_status *(*ct_checkpoint_bytes)(void *context, size_t tensor, size_t shard, const void **out_bytes);
+
+typedef struct ct_checkpoint_save_opts {
+    const char *info;       /* text of a JSON object: step counts, data position, ...; NULL is {} */
+    int64_t max_file_bytes; /* 0 means 4 GiB; a larger shard has a file of its own */
+} ct_checkpoint_save_opts;
+
+/* Saves a step: aside, flushed to disk, renamed. An existing step-N is replaced in one exchange. Leftovers of dead
+ * processes are removed first. On error, and if the process dies at any moment, step-N is as it was.
+ * Errors: RESOURCE_EXHAUSTED naming the path when the disk is full, those of writing, INVALID_ARGUMENT for shards that
+ * do not cover their tensor or info that is not an object, and the error of bytes. */
+CT_MUST_USE ct_status *ct_checkpoint_save(const char *folder, int64_t step, const ct_checkpoint_tensor *tensors,
+                                          size_t num_tensors, ct_checkpoint_bytes bytes, void *context,
+                                          const ct_checkpoint_save_opts *opts);
+
+/* ---- Finding. ---- */
+
+/* The steps in folder, ascending, whole or not; heap. A folder that does not exist has none. */
+CT_MUST_USE ct_status *ct_checkpoint_list(const char *folder, int64_t **out_steps, size_t *out_num_steps);
+
+/* The newest step that opens (file sizes checked); -1 when there is none. Each newer one that does not open is a
+ * warning. */
+CT_MUST_USE ct_status *ct_checkpoint_latest(const char *folder, int64_t *out_step);
+
+char *ct_checkpoint_path(const char *folder, int64_t step); /* "{folder}/step-N", heap */
+
+/* ---- Loading. An open checkpoint is immutable, so threads may share it. ---- */
+
+typedef struct ct_checkpoint ct_checkpoint;
+
+typedef struct ct_checkpoint_open_opts {
+    bool verify; /* read all files and compare their hashes; else only sizes, headers and the manifest */
+} ct_checkpoint_open_opts;
+
+/* Errors: NOT_FOUND when the step is not there; DATA_LOSS naming the file that is missing, cut short or changed. */
+CT_MUST_USE ct_status *ct_checkpoint_open(const char *folder, int64_t step, const ct_checkpoint_open_opts *opts,
+                                          ct_checkpoint **out_checkpoint);
+void ct_checkpoint_close(ct_checkpoint *checkpoint); /* NULL is allowed */
+
+int64_t ct_checkpoint_step(const ct_checkpoint *checkpoint);
+ct_json_value ct_checkpoint_info(const ct_checkpoint *checkpoint); /* valid until _close */
+size_t ct_checkpoint_num_tensors(const ct_checkpoint *checkpoint);
+const ct_checkpoint_tensor *ct_checkpoint_at(const ct_checkpoint *checkpoint, size_t index); /* with its shards */
+const ct_checkpoint_tensor *ct_checkpoint_find(const ct_checkpoint *checkpoint,
+                                               const char *name); /* NULL when absent */
+
+/* Reads a box of a tensor, row-major; region NULL is all of it. wanted gives name, dtype and whole shape (its shards
+ * are not looked at). Errors: NOT_FOUND with the nearest name, INVALID_ARGUMENT naming both dtypes or both shapes. */
+CT_MUST_USE ct_status *ct_checkpoint_read(const ct_checkpoint *checkpoint, const ct_checkpoint_tensor *wanted,
+                                          const ct_checkpoint_shard *region, void *out_bytes);
+
+#endif
