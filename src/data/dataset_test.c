@@ -1,0 +1,384 @@
+#include "base/testing.h"
+
+#include <math.h>
+
+#include "data/dataset.h"
+#include "formats/safetensors.h"
+
+/* A folder with files, and the dataset options of these tests. */
+typedef struct fixture {
+    char *folder;
+    ct_tokenizer *tokenizer;
+} fixture;
+
+static int setup(void **state)
+{
+    fixture *f = ct_alloc_zeroed(1, sizeof(*f));
+    f->folder = ct_test_folder_new();
+    f->tokenizer = ct_tokenizer_bytes_new();
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    ct_test_folder_free(f->folder);
+    ct_tokenizer_free(f->tokenizer);
+    free(f);
+    return 0;
+}
+
+static char *write_file(const fixture *f, const char *name, const char *text)
+{
+    char *path = ct_path_join(f->folder, name), *parent = ct_path_parent(path);
+    expect_ok(ct_dir_make(parent));
+    expect_ok(ct_file_write(path, text, strlen(text)));
+    free(parent);
+    return path;
+}
+
+static ct_dataset_opts text_opts(const fixture *f, const char *path)
+{
+    return (ct_dataset_opts){
+        .dataset = "text", .path = path, .seq_len = 4, .batch_size = 2, .vocab_size = 258, .tokenizer = f->tokenizer};
+}
+
+static ct_dataset *open_dataset(const ct_dataset_opts *opts)
+{
+    ct_dataset *dataset;
+    expect_ok(ct_dataset_open(opts, &dataset));
+    return dataset;
+}
+
+static void expect_row(const ct_array *array, int64_t row, const int32_t *wanted)
+{
+    assert_memory_equal((const int32_t *)array->data + row * array->sizes[1], wanted,
+                        (size_t)array->sizes[1] * sizeof(int32_t));
+}
+
+#define ROW(...) ((const int32_t[]){__VA_ARGS__})
+enum { B = 256, E = 257 };
+
+static void test_text_runs_on(void **state)
+{
+    const fixture *f = *state;
+    char *path = write_file(f, "a.txt", "abcdefgh"); /* B a b c d e f g h E: ten tokens */
+    ct_dataset_opts opts = text_opts(f, path);
+    ct_dataset *dataset = open_dataset(&opts);
+    assert_int_equal(ct_dataset_num_tokens(dataset), 10);
+    assert_int_equal(ct_dataset_num_samples(dataset), 2);
+    ct_batch batch;
+    ct_batch_init(&batch, dataset);
+    expect_ok(ct_dataset_next(dataset, &batch));
+    expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', 'c'));
+    expect_row(&batch.labels, 0, ROW('a', 'b', 'c', 'd'));
+    expect_row(&batch.inputs, 1, ROW('d', 'e', 'f', 'g'));
+    expect_row(&batch.labels, 1, ROW('e', 'f', 'g', 'h'));
+    expect_row(&batch.positions, 1, ROW(0, 1, 2, 3));
+    expect_row(&batch.segment_ids, 1, ROW(0, 0, 0, 0));
+    assert_int_equal(batch.num_valid_labels, 8);
+    assert_int_equal(batch.epoch, 0);
+    expect_ok(ct_dataset_next(dataset, &batch)); /* over the end of the text */
+    expect_row(&batch.inputs, 0, ROW('h', E, B, 'a'));
+    expect_row(&batch.labels, 0, ROW(E, B, 'a', 'b'));
+    expect_row(&batch.inputs, 1, ROW('b', 'c', 'd', 'e'));
+    assert_int_equal(batch.epoch, 0);
+    expect_ok(ct_dataset_next(dataset, &batch));
+    assert_int_equal(batch.epoch, 1); /* sample 4 begins at token 16 */
+    assert_int_equal(ct_dataset_position(dataset), 6);
+
+    /* Far away: the number of tokens before overflows nothing; 10 samples are 4 rounds. */
+    ct_dataset_seek(dataset, INT64_MAX / 10 * 10 - 10);
+    expect_ok(ct_dataset_next(dataset, &batch));
+    expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', 'c'));
+    ct_batch_deinit(&batch);
+    ct_dataset_close(dataset);
+    free(path);
+}
+
+static void test_text_paths(void **state)
+{
+    const fixture *f = *state;
+    free(write_file(f, "t/b.txt", "bb"));
+    free(write_file(f, "t/a/deep.txt", "aa"));
+    free(write_file(f, "t/.hidden", "hidden"));
+    free(write_file(f, "t/empty.txt", ""));
+    char *path = ct_path_join(f->folder, "t");
+    ct_dataset_opts opts = text_opts(f, path);
+    ct_dataset *dataset = open_dataset(&opts);
+    assert_int_equal(ct_dataset_num_tokens(dataset), 8); /* B a a E B b b E */
+    ct_batch batch;
+    ct_batch_init(&batch, dataset);
+    expect_ok(ct_dataset_next(dataset, &batch));
+    expect_row(&batch.inputs, 0, ROW(B, 'a', 'a', E));
+    expect_row(&batch.inputs, 1, ROW(B, 'b', 'b', E));
+    ct_batch_deinit(&batch);
+    ct_dataset_close(dataset);
+    free(path);
+
+    opts.seq_len = 3;
+    opts.path = path = ct_path_join(f->folder, "t/b*.txt");
+    dataset = open_dataset(&opts);
+    assert_int_equal(ct_dataset_num_tokens(dataset), 4);
+    ct_dataset_close(dataset);
+    free(path);
+}
+
+static void test_text_errors(void **state)
+{
+    const fixture *f = *state;
+    ct_dataset *dataset;
+    ct_dataset_opts opts = text_opts(f, "/nowhere/a.txt");
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_NOT_FOUND, "/nowhere/a.txt");
+    assert_null(dataset);
+    opts.path = "/nowhere/*.txt";
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_NOT_FOUND, "no file matches");
+    opts.path = f->folder;
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_NOT_FOUND, "the folder has none");
+    opts.path = NULL;
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT, "training.dataset_path is required");
+    char *path = write_file(f, "short.txt", "ab");
+    opts.path = path;
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT,
+                 "must have at least training.seq_len + 1 = 5 tokens, but has 4 in 1 file");
+    opts.vocab_size = 256;
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_OUT_OF_RANGE,
+                 "token 0 is id 256, but the model's vocabulary has only 256 ids; tokenizer bytes needs 258");
+    opts.dataset = "c4";
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT, "but is \"c4\"");
+    free(path);
+}
+
+/* Shuffled, an epoch is a permutation of the windows; epochs and seeds differ; the same seed gives the same. */
+static void test_shuffle(void **state)
+{
+    const fixture *f = *state;
+    char text[4 * 50 + 1]; /* window i begins with the byte 'A' + i, after B and before E */
+    memset(text, '.', sizeof(text));
+    for (int i = 0; i < 50; i++) text[4 * i + 3] = (char)('A' + i);
+    text[200] = 0;
+    char *path = write_file(f, "s.txt", text);
+    ct_dataset_opts opts = text_opts(f, path);
+    opts.shuffle = true;
+    opts.batch_size = 50;
+    ct_dataset *dataset = open_dataset(&opts), *again = open_dataset(&opts);
+    opts.seed = 7;
+    ct_dataset *other = open_dataset(&opts);
+    assert_int_equal(ct_dataset_num_samples(dataset), 50);
+    ct_batch batches[3][2];
+    for (int e = 0; e < 2; e++) {
+        ct_dataset *const all[3] = {dataset, again, other};
+        for (int d = 0; d < 3; d++) {
+            ct_batch_init(&batches[d][e], dataset);
+            expect_ok(ct_dataset_next(all[d], &batches[d][e]));
+        }
+        assert_int_equal(batches[0][e].epoch, e);
+        int seen[50] = {0}, in_place = 0;
+        for (int i = 0; i < 50; i++) {
+            int32_t first = ((int32_t *)batches[0][e].inputs.data)[4 * i], window = first == B ? 0 : first - 'A' + 1;
+            assert_true(window >= 0 && window < 50);
+            seen[window]++;
+            in_place += window == i;
+        }
+        for (int i = 0; i < 50; i++) assert_int_equal(seen[i], 1);
+        assert_true(in_place < 25);
+    }
+    size_t size = ct_array_bytes(&batches[0][0].inputs);
+    assert_memory_equal(batches[0][0].inputs.data, batches[1][0].inputs.data, size);
+    assert_memory_equal(batches[0][1].labels.data, batches[1][1].labels.data, size);
+    assert_memory_not_equal(batches[0][0].inputs.data, batches[0][1].inputs.data, size);
+    assert_memory_not_equal(batches[0][0].inputs.data, batches[2][0].inputs.data, size);
+    for (int i = 0; i < 6; i++) ct_batch_deinit(&batches[i / 2][i % 2]);
+    ct_dataset_close(dataset);
+    ct_dataset_close(again);
+    ct_dataset_close(other);
+    free(path);
+}
+
+static char *write_tokens(const fixture *f, const int64_t *sizes, int rank, const int64_t *label_sizes, ct_dtype dtype)
+{
+    char *path = ct_path_join(f->folder, "tokens.safetensors");
+    ct_safetensors_entry entries[2] = {{"tokens", ct_array_new(dtype, sizes, rank)}};
+    for (int64_t i = 0; i < ct_array_num_elements(&entries[0].array); i++)
+        ct_array_set(&entries[0].array, i, (double)i);
+    if (label_sizes) {
+        entries[1] = (ct_safetensors_entry){"labels", ct_array_new(CT_DTYPE_S32, label_sizes, rank)};
+        for (int64_t i = 0; i < ct_array_num_elements(&entries[1].array); i++)
+            ct_array_set(&entries[1].array, i, i % 3 ? (double)(100 + i) : -100.0);
+    }
+    expect_ok(ct_safetensors_save(path, entries, label_sizes ? 2 : 1));
+    ct_array_free(&entries[0].array);
+    if (label_sizes) ct_array_free(&entries[1].array);
+    return path;
+}
+
+static void test_tokens_in_order(void **state)
+{
+    const fixture *f = *state;
+    char *path = write_tokens(f, (int64_t[]){3, 5}, 2, NULL, CT_DTYPE_S32);
+    ct_dataset_opts opts = text_opts(f, path);
+    opts.dataset = "tokens";
+    ct_dataset *dataset = open_dataset(&opts);
+    ct_batch batch;
+    ct_batch_init(&batch, dataset);
+    expect_ok(ct_dataset_next(dataset, &batch));
+    expect_row(&batch.inputs, 1, ROW(5, 6, 7, 8));
+    expect_row(&batch.labels, 1, ROW(6, 7, 8, 9));
+    expect_ok(ct_dataset_next(dataset, &batch)); /* the third row, then the first again */
+    expect_row(&batch.inputs, 0, ROW(10, 11, 12, 13));
+    expect_row(&batch.inputs, 1, ROW(0, 1, 2, 3));
+    expect_ok(ct_dataset_next(dataset, &batch));
+    assert_int_equal(batch.epoch, 1);
+    assert_int_equal(batch.first_sample, 4);
+    ct_dataset_close(dataset);
+
+    opts.vocab_size = 8;
+    dataset = open_dataset(&opts);
+    expect_error(ct_dataset_next(dataset, &batch), CT_CODE_OUT_OF_RANGE,
+                 "tokens must be in [0, 8), the model's vocabulary, but row 1 has 8 at 3");
+    assert_int_equal(ct_dataset_position(dataset), 0);
+    double nats;
+    expect_error(ct_dataset_unigram_entropy(dataset, &nats), CT_CODE_OUT_OF_RANGE, "row 1 has 8 at 3");
+    ct_batch_deinit(&batch);
+    ct_dataset_close(dataset);
+    free(path);
+}
+
+static void test_tokens_with_labels(void **state)
+{
+    const fixture *f = *state;
+    char *path = write_tokens(f, (int64_t[]){2, 2, 5}, 3, (int64_t[]){2, 2, 4}, CT_DTYPE_S32);
+    ct_dataset_opts opts = text_opts(f, path);
+    opts.dataset = "tokens";
+    ct_dataset *dataset = open_dataset(&opts);
+    assert_int_equal(ct_dataset_num_samples(dataset), 4);
+    ct_batch batch;
+    ct_batch_init(&batch, dataset);
+    expect_ok(ct_dataset_next(dataset, &batch));
+    expect_row(&batch.inputs, 0, ROW(0, 1, 2, 3));
+    expect_row(&batch.labels, 0, ROW(-100, 101, 102, -100));
+    expect_row(&batch.labels, 1, ROW(104, 105, -100, 107));
+    assert_int_equal(batch.num_valid_labels, 5);
+    ct_batch_deinit(&batch);
+    ct_dataset_close(dataset);
+    free(path);
+}
+
+static void test_tokens_errors(void **state)
+{
+    const fixture *f = *state;
+    ct_dataset *dataset;
+    ct_dataset_opts opts = text_opts(f, "/nowhere/x.safetensors");
+    opts.dataset = "tokens";
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_NOT_FOUND, "/nowhere/x.safetensors");
+    char *path = write_tokens(f, (int64_t[]){3, 6}, 2, NULL, CT_DTYPE_S32);
+    opts.path = path;
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT,
+                 "tensor tokens must have the shape [any, 5], but has [3, 6]");
+    free(write_tokens(f, (int64_t[]){5}, 1, NULL, CT_DTYPE_S32));
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT, "but has [5]");
+    free(write_tokens(f, (int64_t[]){3, 5}, 2, NULL, CT_DTYPE_S64));
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT, "must be of I32, but is of I64");
+    free(write_tokens(f, (int64_t[]){0, 5}, 2, NULL, CT_DTYPE_S32));
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT, "at least one row");
+    free(write_tokens(f, (int64_t[]){3, 5}, 2, (int64_t[]){2, 4}, CT_DTYPE_S32));
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT, "as many rows as tokens, 3, but has 2");
+    free(write_tokens(f, (int64_t[]){3, 5}, 2, (int64_t[]){3, 5}, CT_DTYPE_S32));
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT,
+                 "tensor labels must have the shape [any, 4]");
+    ct_safetensors_entry entry = {"ids", ct_array_new(CT_DTYPE_S32, (int64_t[]){1, 5}, 2)};
+    expect_ok(ct_safetensors_save(path, &entry, 1));
+    ct_array_free(&entry.array);
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_NOT_FOUND, "has no tensor tokens");
+    free(path);
+}
+
+static char *position_text(const ct_dataset *dataset)
+{
+    ct_json_writer *writer = ct_json_writer_new();
+    ct_dataset_position_write(dataset, ct_dataset_position(dataset), writer, NULL);
+    char *text = ct_json_writer_text(writer, false);
+    ct_json_writer_free(writer);
+    return text;
+}
+
+static ct_status *restore(const ct_dataset *dataset, const char *text, int64_t *out_sample)
+{
+    ct_json *json;
+    expect_ok(ct_json_parse(text, strlen(text), "position", &json));
+    ct_status *status = ct_dataset_position_read(dataset, ct_json_root(json), out_sample);
+    ct_json_free(json);
+    return status;
+}
+
+static void test_position(void **state)
+{
+    const fixture *f = *state;
+    char *path = write_file(f, "p.txt", "the quick brown fox jumps over the lazy dog and runs on");
+    ct_dataset_opts opts = text_opts(f, path);
+    opts.shuffle = true;
+    opts.seed = UINT64_MAX;
+    ct_dataset *dataset = open_dataset(&opts);
+    ct_batch batch, resumed;
+    ct_batch_init(&batch, dataset);
+    ct_batch_init(&resumed, dataset);
+    for (int i = 0; i < 9; i++) expect_ok(ct_dataset_next(dataset, &batch));
+    char *text = position_text(dataset);
+    expect_ok(ct_dataset_next(dataset, &batch));
+
+    ct_dataset *second = open_dataset(&opts);
+    int64_t sample;
+    expect_ok(restore(second, text, &sample));
+    assert_int_equal(sample, 18);
+    ct_dataset_seek(second, sample);
+    expect_ok(ct_dataset_next(second, &resumed));
+    assert_memory_equal(batch.inputs.data, resumed.inputs.data, ct_array_bytes(&batch.inputs));
+    assert_int_equal(resumed.epoch, 1);
+    ct_dataset_close(second);
+
+    opts.seed = 1;
+    second = open_dataset(&opts);
+    expect_error(restore(second, text, &sample), CT_CODE_FAILED_PRECONDITION, "seed = -1, but now it is 1");
+    ct_dataset_close(second);
+    opts.shuffle = false;
+    second = open_dataset(&opts);
+    expect_error(restore(second, text, &sample), CT_CODE_FAILED_PRECONDITION, "shuffle = true, but now it is false");
+    ct_dataset_close(second);
+    opts.seq_len = 5;
+    second = open_dataset(&opts);
+    expect_error(restore(second, text, &sample), CT_CODE_FAILED_PRECONDITION, "seq_len = 4, but now it is 5");
+    expect_error(restore(second, "{\"dataset\":\"tokens\"}", &sample), CT_CODE_FAILED_PRECONDITION,
+                 "dataset \"tokens\"");
+    expect_error(restore(second, "{}", &sample), CT_CODE_NOT_FOUND, "dataset is required");
+    ct_dataset_close(second);
+    free(text);
+    ct_batch_deinit(&batch);
+    ct_batch_deinit(&resumed);
+    ct_dataset_close(dataset);
+    free(path);
+}
+
+static void test_unigram_entropy(void **state)
+{
+    const fixture *f = *state;
+    char *path = write_file(f, "e.txt", "aaaabb"); /* with B and E: 4, 2, 1, 1 of 8 */
+    ct_dataset_opts opts = text_opts(f, path);
+    ct_dataset *dataset = open_dataset(&opts);
+    double nats;
+    expect_ok(ct_dataset_unigram_entropy(dataset, &nats));
+    assert_true(fabs(nats - 1.75 * log(2)) < 1e-12);
+    ct_dataset_close(dataset);
+    free(path);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_text_runs_on),  TEST(test_text_paths),      TEST(test_text_errors),
+        TEST(test_shuffle),       TEST(test_tokens_in_order), TEST(test_tokens_with_labels),
+        TEST(test_tokens_errors), TEST(test_position),        TEST(test_unigram_entropy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1 @@
+ct_module(data DEPS tokenizer formats base)
