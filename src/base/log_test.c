@@ -2,6 +2,7 @@
 #include "base/log.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -22,14 +23,24 @@ static void to_terminal(void)
     close(slave);
 }
 
-/* All that was shown; each newline came out as "\r\n". */
-static void from_terminal(char *text, size_t size)
+/* All that was shown, up to `ending`, since a terminal hands it over bit by bit; each newline came out as "\r\n". */
+static void from_terminal(char *text, size_t size, const char *ending)
 {
-    ssize_t length = read(master, text, size - 1);
-    assert_true(length >= 0);
-    text[length] = 0;
+    size_t length = 0;
+    struct pollfd ready = {.fd = master, .events = POLLIN};
+    text[0] = 0;
+    while (!strstr(text, ending) && poll(&ready, 1, 10000) == 1) {
+        ssize_t num_read = read(master, text + length, size - 1 - length);
+        assert_true(num_read > 0);
+        length += (size_t)num_read;
+        text[length] = 0;
+    }
     dup2(saved_stderr, STDERR_FILENO);
     close(saved_stderr);
+    size_t length = 0;
+    ssize_t part;
+    while ((part = read(master, text + length, size - 1 - length)) > 0) length += (size_t)part;
+    text[length] = 0;
     close(master);
 }
 
@@ -44,7 +55,7 @@ static void test_status_line_on_a_terminal(void **state)
     ct_log_status("%s", ""); /* nothing to wipe any more */
     ct_info("free");
     char text[1024];
-    from_terminal(text, sizeof(text));
+    from_terminal(text, sizeof(text), "INFO - free\r\n");
     assert_memory_equal(text, "\r\x1b[Kstep 1\r\x1b[K[titan] ", 22);
     const char *behind =
         strstr(text, " - root - INFO - a line\r\nstep 1\r\x1b[Ka status line that is longer \r\x1b[K[titan] ");
