@@ -117,7 +117,7 @@ if /usr/bin/python3 -m pip --version >/dev/null 2>&1 && command -v unzip >/dev/n
     begin no_network
     mkdir -p "$scratch/tree/.deps/text"
     echo mine >"$scratch/tree/.deps/text/kjv.txt"
-    run env -u PIP_FIND_LINKS PIP_INDEX_URL=http://127.0.0.1:9/ bash "$scratch/tree/tools/setup"
+    run env -u PIP_FIND_LINKS PIP_RETRIES=0 PIP_INDEX_URL=http://127.0.0.1:9/ bash "$scratch/tree/tools/setup"
     finish 1 "pip could not fetch" "missing file: .deps/pjrt/include/pjrt_c_api.h" "CTITAN_PLUGIN_PATH="
 
     begin hash
