@@ -29,22 +29,29 @@ typedef enum ct_toml_type {
 typedef struct ct_toml ct_toml;
 typedef struct ct_toml_entry ct_toml_entry;
 
+/* Named one by one, since C++ has no unnamed types inside a union. */
+typedef struct ct_toml_table {
+    const ct_toml_entry *entries;
+    size_t num_entries;
+} ct_toml_table;
+
+typedef struct ct_toml_array {
+    const ct_toml *items;
+    size_t num_items;
+} ct_toml_array;
+
+typedef struct ct_toml_string {
+    const char *data; /* NUL-terminated; may also hold NUL bytes, since "\u0000" is a valid string */
+    size_t length;
+} ct_toml_string;
+
 struct ct_toml {
     ct_toml_type type;
     int line, column; /* where the value starts, counted from 1; a table [a.b] starts at its header */
     union {
-        struct {
-            const ct_toml_entry *entries;
-            size_t num_entries;
-        } table;
-        struct {
-            const ct_toml *items;
-            size_t num_items;
-        } array;
-        struct {
-            const char *data; /* NUL-terminated; may also hold NUL bytes, since "\u0000" is a valid string */
-            size_t length;
-        } string; /* of CT_TOML_STRING and CT_TOML_DATE */
+        ct_toml_table table;
+        ct_toml_array array;
+        ct_toml_string string; /* of CT_TOML_STRING and CT_TOML_DATE */
         int64_t integer;
         double number; /* of CT_TOML_FLOAT; may be infinite or NaN */
         bool boolean;
