@@ -25,3 +25,5 @@ foreach(source ${test_sources})
     set_tests_properties(${folder}_${stem} PROPERTIES LABELS slow)
   endif()
 endforeach()
+
+include(${CMAKE_SOURCE_DIR}/tests/op_table/op_table.cmake)

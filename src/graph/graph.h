@@ -74,6 +74,11 @@ CT_MUST_USE ct_status *ct_graph_print(ct_graph *graph, ct_str *out_text);
 /* A mesh of devices, printed as sdy.mesh @mesh; needed by manual regions. axes: "dp=2 tp=4". */
 void ct_graph_set_mesh(ct_graph *graph, const char *axes);
 
+/* Where an input or output lies on the mesh: "batch=dp dim=tp" (placement.h); "" is whole on every device. Without a
+ * placement the partitioner chooses. What is donated wants the same placement at both ends. */
+void ct_graph_set_input_sharding(ct_graph *graph, const ct_tensor *input, const char *placement);
+void ct_graph_set_output_sharding(ct_graph *graph, int index, const char *placement);
+
 /* What a tensor is. */
 ct_graph *ct_graph_of(const ct_tensor *tensor);
 ct_dtype ct_tensor_dtype(const ct_tensor *tensor);

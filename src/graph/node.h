@@ -81,7 +81,8 @@ typedef struct ct_function {
 typedef struct ct_graph_port {
     const char *name;
     ct_tensor *tensor;
-    int donated_to; /* inputs: output index or -1 */
+    int donated_to;                      /* inputs: output index or -1 */
+    const struct ct_placement *sharding; /* NULL: none given */
 } ct_graph_port;
 
 struct ct_graph {

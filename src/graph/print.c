@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "graph/node.h"
+#include "graph/placement.h"
 
 void ct__print(ct_printer *p, const char *format, ...)
 {
@@ -204,10 +205,19 @@ static void mark_live(const ct_region *region, bool *live)
     }
 }
 
-static void print_function_body(ct_printer *p, const ct_region *region)
+/* From the end of the arguments on; outputs (may be NULL) have the results' attributes. */
+static void print_function_body(ct_printer *p, const ct_region *region, const ct_graph_port *outputs)
 {
     ct_str_append(p->out, ") -> (");
-    ct__print_types(p, region->results, region->num_results);
+    for (int i = 0; i < region->num_results; i++) {
+        if (i) ct_str_append(p->out, ", ");
+        ct__print_type(p, region->results[i]);
+        if (outputs && outputs[i].sharding) {
+            ct_str_append(p->out, " {sdy.sharding = #sdy.sharding");
+            ct__print_placement(p, outputs[i].sharding, region->results[i]->rank);
+            ct_str_append_char(p->out, '}');
+        }
+    }
     ct_str_append(p->out, ") {");
     p->indent = 2;
     ct__print_region_nodes(p, region);
@@ -216,6 +226,21 @@ static void print_function_body(ct_printer *p, const ct_region *region)
     ct_str_append(p->out, " : (");
     ct__print_types(p, region->results, region->num_results);
     ct_str_append(p->out, ") -> ()\n  }");
+}
+
+static void print_input_attributes(ct_printer *p, const ct_graph_port *input)
+{
+    const char *separator = " {";
+    if (input->sharding) {
+        ct__print(p, "%ssdy.sharding = #sdy.sharding", separator);
+        ct__print_placement(p, input->sharding, input->tensor->rank);
+        separator = ", ";
+    }
+    if (input->donated_to >= 0) {
+        ct__print(p, "%stf.aliasing_output = %d : i32", separator, input->donated_to);
+        separator = ", ";
+    }
+    if (*separator == ',') ct_str_append_char(p->out, '}');
 }
 
 static void print_main(ct_printer *p, const ct_graph *graph)
@@ -227,12 +252,12 @@ static void print_main(ct_printer *p, const ct_graph *graph)
         ct__print_bind(p, input->tensor, name);
         ct__print(p, "%s%%%d: ", i ? ", " : "", name);
         ct__print_type(p, input->tensor);
-        if (input->donated_to >= 0) ct__print(p, " {tf.aliasing_output = %d : i32}", input->donated_to);
+        print_input_attributes(p, input);
         ct_str_append(p->out, " loc(\"");
         print_escaped(p, input->name);
         ct_str_append(p->out, "\")");
     }
-    print_function_body(p, graph->main);
+    print_function_body(p, graph->main, graph->outputs);
 }
 
 static void print_function(ct_printer *p, const ct_function *function)
@@ -245,7 +270,7 @@ static void print_function(ct_printer *p, const ct_function *function)
         ct__print(p, "%s%%%d: ", i ? ", " : "", name);
         ct__print_type(p, region->args[i]);
     }
-    print_function_body(p, region);
+    print_function_body(p, region, NULL);
 }
 
 ct_status *ct_graph_print(ct_graph *graph, ct_str *out_text)

@@ -1,0 +1,82 @@
+/* Programs on the CPU plugin. One client with eight virtual devices serves all cases. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "graph/node.h"
+#include "op_table.h"
+#include "pjrt/executable.h"
+
+static ct_client *client;
+
+struct op_program {
+    ct_executable *executable;
+    int num_inputs, num_outputs, num_devices;
+};
+
+void op_open(void)
+{
+    ct_plugin *plugin;
+    expect_ok(ct_plugin_load(&(ct_plugin_opts){.path = getenv("CTITAN_PLUGIN_PATH")}, &plugin));
+    expect_ok(ct_client_new(plugin, &(ct_client_opts){.device_count = 8}, &client));
+}
+
+void op_close(void)
+{
+    ct_client_free(client);
+}
+
+op_program *op_compile(ct_graph *graph, const char *what)
+{
+    ct_str text = {0};
+    op_program *program = ct_alloc_zeroed(1, sizeof(*program));
+    ct_status *status = ct_graph_print(graph, &text);
+    if (status) fail_msg("%s: %s", what, ct_status_message(status));
+    program->num_inputs = ct_graph_num_inputs(graph);
+    program->num_outputs = ct_graph_num_outputs(graph);
+    program->num_devices = 1;
+    for (int i = 0; i < graph->num_mesh_axes; i++) program->num_devices *= (int)graph->mesh[i].size;
+    ct_graph_free(graph);
+    status = ct_client_compile(client, text.data, text.length,
+                               &(ct_compile_opts){.num_partitions = program->num_devices}, &program->executable);
+    if (status) fail_msg("%s: %s\n%s", what, ct_status_message(status), text.data);
+    ct_str_deinit(&text);
+    return program;
+}
+
+int op_num_outputs(const op_program *program)
+{
+    return program->num_outputs;
+}
+
+void op_run(op_program *program, const ct_array *inputs, ct_array *outputs)
+{
+    int devices = program->num_devices, num_inputs = program->num_inputs, num_outputs = program->num_outputs;
+    ct_buffer **arguments = ct_alloc_zeroed((size_t)(devices * num_inputs + 1), sizeof(*arguments));
+    ct_buffer **results = ct_alloc_zeroed((size_t)(devices * num_outputs + 1), sizeof(*results));
+    for (int d = 0; d < devices; d++) {
+        ct_device *device;
+        expect_ok(ct_executable_device(program->executable, (size_t)d, &device));
+        for (int i = 0; i < num_inputs; i++)
+            expect_ok(ct_buffer_from_host(device, &inputs[i], NULL, NULL, &arguments[d * num_inputs + i]));
+    }
+    expect_ok(ct_executable_execute(program->executable, arguments, (size_t)num_inputs, NULL, results));
+    for (int i = 0; i < num_outputs; i++) expect_ok(ct_buffer_to_array(results[i], &outputs[i]));
+    for (int d = 1; d < devices; d++)
+        for (int i = 0; i < num_outputs; i++) {
+            ct_array other;
+            expect_ok(ct_buffer_to_array(results[d * num_outputs + i], &other));
+            assert_int_equal(ct_array_bytes(&other), ct_array_bytes(&outputs[i]));
+            assert_memory_equal(other.data, outputs[i].data, ct_array_bytes(&other));
+            ct_array_free(&other);
+        }
+    ct_buffers_free(arguments, (size_t)(devices * num_inputs));
+    ct_buffers_free(results, (size_t)(devices * num_outputs));
+    free(arguments);
+    free(results);
+}
+
+void op_program_free(op_program *program)
+{
+    ct_executable_free(program->executable);
+    free(program);
+}

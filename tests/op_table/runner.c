@@ -1,0 +1,319 @@
+/* Runs the cases of the table in each mode. Arguments: a substring of case names to run only those. */
+#include "op_table.h"
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "graph/node.h"
+
+static const op_family *const families[] = {&elementwise_cases};
+static const char *only = "";
+
+double op_uniform(uint32_t stream, uint32_t index)
+{
+    uint32_t bits[2];
+    ct_threefry((const uint32_t[2]){stream, 2}, (const uint32_t[2]){index, 0}, bits);
+    return (bits[0] + 0.5) / 4294967296.0;
+}
+
+static bool wanted(const op_case *c)
+{
+    return strstr(c->name, only) != NULL;
+}
+
+static int num_inputs_of(const op_case *c)
+{
+    int count = 0;
+    while (count < OP_MAX_INPUTS && c->inputs[count].axes) count++;
+    return count;
+}
+
+/* A graph of the case with inputs "x0", "x1", ... */
+static ct_graph *build_case(const op_case *c, ct_dtype dtype, ct_tensor **in, ct_tensor **out)
+{
+    ct_graph *graph = ct_graph_new("test");
+    if (c->mesh) ct_graph_set_mesh(graph, c->mesh);
+    for (int i = 0; i < num_inputs_of(c); i++) {
+        char name[8];
+        snprintf(name, sizeof(name), "x%d", i);
+        in[i] = ct_input(graph, name, c->inputs[i].dtype ? c->inputs[i].dtype : dtype, c->inputs[i].axes);
+        if (c->mesh) ct_graph_set_input_sharding(graph, in[i], "");
+    }
+    c->build(graph, in, out, c->variant);
+    return graph;
+}
+
+static void output_all(const op_case *c, ct_graph *graph, const char *prefix, int count, ct_tensor **tensors)
+{
+    for (int i = 0; i < count; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "%s%d", prefix, i);
+        ct_output(graph, name, tensors[i], NULL);
+        if (c->mesh) ct_graph_set_output_sharding(graph, ct_graph_num_outputs(graph) - 1, "");
+    }
+}
+
+static ct_array fill(const ct_tensor *type, const op_input *input, uint32_t stream)
+{
+    int64_t sizes[CT_MAX_RANK];
+    for (int i = 0; i < type->rank; i++) sizes[i] = type->axes[i].size;
+    ct_array array = ct_array_new(type->dtype, sizes, type->rank);
+    double low = input->low, high = input->high;
+    if (low == 0 && high == 0) {
+        low = ct_dtype_is_signed(type->dtype) ? -1 : 0;
+        high = 1;
+    }
+    for (int64_t i = 0; i < ct_array_num_elements(&array); i++) {
+        double u = op_uniform(stream, (uint32_t)i);
+        ct_array_set(&array, i,
+                     ct_dtype_is_float(type->dtype) ? low + u * (high - low) : floor(low + u * (high - low + 1)));
+    }
+    return array;
+}
+
+static double tolerance_of(ct_dtype dtype)
+{
+    switch (dtype) {
+    case CT_DTYPE_F64: return 1e-11;
+    case CT_DTYPE_F32: return 3e-6;
+    case CT_DTYPE_F16: return 3e-3;
+    case CT_DTYPE_BF16: return 2e-2;
+    default: return 0;
+    }
+}
+
+static bool near(double a, double b, double tolerance)
+{
+    if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
+    if (isinf(a) || isinf(b)) return a == b;
+    return fabs(a - b) <= tolerance * (1 + fabs(b));
+}
+
+static double *to_doubles(const ct_array *array)
+{
+    int64_t count = ct_array_num_elements(array);
+    double *values = ct_alloc((size_t)(count + 1) * sizeof(*values));
+    for (int64_t i = 0; i < count; i++) values[i] = ct_array_get(array, i);
+    return values;
+}
+
+/* ---- FORWARD ---- */
+
+static void forward(const op_case *c, ct_dtype dtype)
+{
+    char what[128];
+    snprintf(what, sizeof(what), "%s, FORWARD, %s", c->name, ct_dtype_name(dtype));
+    ct_tensor *in[OP_MAX_INPUTS], *out[OP_MAX_OUTPUTS];
+    ct_graph *graph = build_case(c, dtype, in, out);
+    expect_ok(ct_graph_check(graph));
+    ct_array inputs[OP_MAX_INPUTS], outputs[OP_MAX_OUTPUTS];
+    double *in_values[OP_MAX_INPUTS], *expected[OP_MAX_OUTPUTS];
+    int num_inputs = num_inputs_of(c);
+    for (int i = 0; i < num_inputs; i++) {
+        inputs[i] = fill(in[i], &c->inputs[i], (uint32_t)i);
+        in_values[i] = to_doubles(&inputs[i]);
+    }
+    output_all(c, graph, "y", c->num_outputs, out);
+    for (int i = 0; i < c->num_outputs; i++)
+        expected[i] = ct_alloc_zeroed((size_t)ct__num_elements(out[i]) + 1, sizeof(double));
+    op_program *program = op_compile(graph, what);
+    op_run(program, inputs, outputs);
+    op_program_free(program);
+    c->reference((const double *const *)in_values, expected);
+    for (int i = 0; i < c->num_outputs; i++) {
+        ct_dtype type = outputs[i].dtype;
+        /* bits that pass through a 16-bit dtype keep its error even if the result is wider */
+        double tolerance = CT_MAX(tolerance_of(type), ct_dtype_is_float(type) ? tolerance_of(dtype) : 0);
+        tolerance *= c->tolerance != 0 ? c->tolerance : 1;
+        for (int64_t j = 0; j < ct_array_num_elements(&outputs[i]); j++) {
+            double value = ct_array_get(&outputs[i], j);
+            if (!near(value, expected[i][j], tolerance))
+                fail_msg("%s: output %d, element %lld is %.17g, expected %.17g", what, i, (long long)j, value,
+                         expected[i][j]);
+        }
+        ct_array_free(&outputs[i]);
+        free(expected[i]);
+    }
+    for (int i = 0; i < num_inputs; i++) {
+        free(in_values[i]);
+        ct_array_free(&inputs[i]);
+    }
+}
+
+/* ---- GRAD ---- */
+
+void op_check_gradients(ct_graph *graph, const ct_array *inputs, int num_inputs, double tolerance, const char *what)
+{
+    op_program *program = op_compile(graph, what);
+    int num_outputs = op_num_outputs(program);
+    ct_array *outputs = ct_alloc_zeroed((size_t)num_outputs, sizeof(*outputs));
+    ct_array *again = ct_alloc_zeroed((size_t)num_outputs, sizeof(*again));
+    op_run(program, inputs, outputs);
+    int next = 1;
+    for (int i = 0; i < num_inputs; i++) {
+        if (inputs[i].dtype != CT_DTYPE_F64) continue;
+        const ct_array *gradient = &outputs[next++];
+        double *values = inputs[i].data;
+        for (int64_t j = 0; j < ct_array_num_elements(&inputs[i]); j++) {
+            static const double h = 1e-5;
+            double before = values[j], loss[2];
+            for (int side = 0; side < 2; side++) {
+                values[j] = before + (side ? h : -h);
+                op_run(program, inputs, again);
+                loss[side] = *(double *)again[0].data;
+                for (int k = 0; k < num_outputs; k++) ct_array_free(&again[k]);
+            }
+            values[j] = before;
+            double difference = (loss[1] - loss[0]) / (2 * h), value = ((double *)gradient->data)[j];
+            double scale = fabs(*(double *)outputs[0].data);
+            if (!near(value, difference, tolerance * (1 + scale)))
+                fail_msg("%s: the gradient of input %d, element %lld is %.12g, differences give %.12g", what, i,
+                         (long long)j, value, difference);
+        }
+    }
+    for (int k = 0; k < num_outputs; k++) ct_array_free(&outputs[k]);
+    free(outputs);
+    free(again);
+    op_program_free(program);
+}
+
+static void grad(const op_case *c)
+{
+    char what[128];
+    snprintf(what, sizeof(what), "%s, GRAD", c->name);
+    ct_tensor *in[OP_MAX_INPUTS], *out[OP_MAX_OUTPUTS], *floats[OP_MAX_INPUTS], *gradients[OP_MAX_INPUTS];
+    ct_graph *graph = build_case(c, CT_DTYPE_F64, in, out);
+    int num_inputs = num_inputs_of(c), num_floats = 0;
+    for (int i = 0; i < num_inputs; i++)
+        if (ct_dtype_is_float(in[i]->dtype)) floats[num_floats++] = in[i];
+    /* the loss: all float outputs times random numbers */
+    ct_tensor *loss = ct_scalar(graph, CT_DTYPE_F64, 0);
+    for (int i = 0; i < c->num_outputs && !ct_tensor_is_poison(out[i]); i++) {
+        if (out[i]->dtype != CT_DTYPE_F64) continue;
+        ct_array weights = fill(out[i], &(op_input){.low = -1, .high = 1}, (uint32_t)(100 + i));
+        const char *axes = ct__axes_text(graph, out[i]->axes, out[i]->rank);
+        ct_tensor *weighted = ct_mul(out[i], ct_constant(graph, &weights, axes));
+        loss = ct_add(loss, ct_sum(weighted, axes));
+        ct_array_free(&weights);
+    }
+    ct_status *status = ct_grad(graph, loss, floats, num_floats, gradients);
+    if (status) fail_msg("%s: %s", what, ct_status_message(status));
+    output_all(c, graph, "loss", 1, &loss);
+    output_all(c, graph, "g", num_floats, gradients);
+    ct_array inputs[OP_MAX_INPUTS];
+    for (int i = 0; i < num_inputs; i++) inputs[i] = fill(in[i], &c->inputs[i], (uint32_t)i);
+    op_check_gradients(graph, inputs, num_inputs, 2e-8 * (c->tolerance != 0 ? c->tolerance : 1), what);
+    for (int i = 0; i < num_inputs; i++) ct_array_free(&inputs[i]);
+}
+
+/* ---- PRINT ---- */
+
+/* Text without " loc(...)". */
+static void append_without_locations(ct_str *out, const char *text)
+{
+    while (*text) {
+        if (strncmp(text, " loc(", 5)) {
+            ct_str_append_char(out, *text++);
+            continue;
+        }
+        int depth = 0;
+        do {
+            if (*text == '(') depth++;
+            if (*text == ')') depth--;
+            text++;
+        } while (depth || text[-1] != ')');
+    }
+}
+
+/* f32, or what the case has instead */
+static ct_dtype print_dtype(const op_case *c)
+{
+    if (!c->dtypes || c->dtypes & D(F32)) return CT_DTYPE_F32;
+    int dtype = 1;
+    while (!(c->dtypes >> dtype & 1)) dtype++;
+    return (ct_dtype)dtype;
+}
+
+static void test_print(void **state)
+{
+    (void)state;
+    ct_str all;
+    ct_str_init(&all);
+    for (size_t f = 0; f < CT_COUNT(families); f++)
+        for (size_t i = 0; i < families[f]->count; i++) {
+            const op_case *c = &families[f]->cases[i];
+            if (!c->print) continue;
+            ct_tensor *in[OP_MAX_INPUTS], *out[OP_MAX_OUTPUTS];
+            ct_graph *graph = build_case(c, print_dtype(c), in, out);
+            output_all(c, graph, "y", c->num_outputs, out);
+            ct_str text = {0};
+            expect_ok(ct_graph_print(graph, &text));
+            ct_str_printf(&all, "// %s\n", c->name);
+            append_without_locations(&all, text.data);
+            ct_str_deinit(&text);
+            ct_graph_free(graph);
+        }
+    static const char path[] = CT_SOURCE_DIR "/tests/op_table/golden.mlir";
+    if (getenv("CT_UPDATE_GOLDEN")) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        assert_true(fputs(all.data, file) >= 0);
+        assert_int_equal(fclose(file), 0);
+    }
+    char *golden;
+    size_t size;
+    expect_ok(ct_file_read(path, &golden, &size));
+    size_t same = 0;
+    while (same < size && same < all.length && golden[same] == all.data[same]) same++;
+    if (same != size || same != all.length) {
+        while (same > 0 && golden[same - 1] != '\n') same--;
+        fail_msg("golden.mlir, at byte %zu, has\n%.300s\nbut the printer gives\n%.300s\n(CT_UPDATE_GOLDEN=1 accepts)",
+                 same, golden + same, all.data + same);
+    }
+    free(golden);
+    ct_str_deinit(&all);
+}
+
+/* ---- */
+
+static void test_forward(void **state)
+{
+    const op_case *c = *state;
+    for (int dtype = 1; dtype < CT_NUM_DTYPES; dtype++)
+        if (c->dtypes >> dtype & 1) forward(c, (ct_dtype)dtype);
+}
+
+static void test_grad(void **state)
+{
+    grad(*state);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) only = argv[1];
+    size_t count = 1;
+    for (size_t f = 0; f < CT_COUNT(families); f++) count += 2 * families[f]->count;
+    struct CMUnitTest *tests = ct_alloc_zeroed(count, sizeof(*tests));
+    size_t n = 0;
+    for (size_t f = 0; f < CT_COUNT(families); f++)
+        for (size_t i = 0; i < families[f]->count; i++) {
+            const op_case *c = &families[f]->cases[i];
+            if (!wanted(c)) continue;
+            if (c->dtypes) {
+                CT_ASSERT(c->reference);
+                tests[n++] = (struct CMUnitTest){.name = ct_asprintf("FORWARD %s", c->name),
+                                                 .test_func = test_forward,
+                                                 .initial_state = (void *)(uintptr_t)c};
+            }
+            if (c->grad)
+                tests[n++] = (struct CMUnitTest){.name = ct_asprintf("GRAD %s", c->name),
+                                                 .test_func = test_grad,
+                                                 .initial_state = (void *)(uintptr_t)c};
+        }
+    if (!*only) tests[n++] = (struct CMUnitTest){.name = ct_strdup("PRINT"), .test_func = test_print};
+    op_open();
+    int failed = _cmocka_run_group_tests("op_table", tests, n, NULL, NULL);
+    op_close();
+    for (size_t i = 0; i < n; i++) free((void *)(uintptr_t)tests[i].name);
+    free(tests);
+    return failed;
+}
