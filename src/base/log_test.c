@@ -37,10 +37,6 @@ static void from_terminal(char *text, size_t size, const char *ending)
     }
     dup2(saved_stderr, STDERR_FILENO);
     close(saved_stderr);
-    size_t length = 0;
-    ssize_t part;
-    while ((part = read(master, text + length, size - 1 - length)) > 0) length += (size_t)part;
-    text[length] = 0;
     close(master);
 }
 
