@@ -79,9 +79,7 @@ ct_status *ct_client_new(ct_plugin *plugin, const ct_client_opts *opts, ct_clien
 
     PJRT_Client_Create_Args args = {CT_PJRT_ARGS(PJRT_Client_Create), .create_options = values,
                                     .num_options = num_values};
-    ct__log_hide(plugin);
     status = CT_PJRT(plugin, PJRT_Client_Create, &args);
-    ct__log_show(plugin);
     free(values);
     if (!status && !args.client) status = ct_error(CT_CODE_INTERNAL, "the plugin %s made no client", plugin->path);
     client->client = args.client;

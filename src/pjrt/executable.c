@@ -76,9 +76,7 @@ ct_status *ct__executable_deserialize(ct_client *client, const void *bytes, size
     PJRT_Executable_DeserializeAndLoad_Args args = {CT_PJRT_ARGS(PJRT_Executable_DeserializeAndLoad),
                                                     .client = client->client, .serialized_executable = bytes,
                                                     .serialized_executable_size = size_bytes};
-    ct__log_hide(client->plugin);
     ct_status *status = CT_PJRT(client->plugin, PJRT_Executable_DeserializeAndLoad, &args);
-    ct__log_show(client->plugin);
     if (status) return status;
     return ct__executable_new(client->plugin, client, args.loaded_executable, NULL, out_executable);
 }
@@ -114,9 +112,7 @@ static ct_status *compile(ct_client *client, const char *text, size_t text_bytes
     };
     PJRT_Client_Compile_Args args = {CT_PJRT_ARGS(PJRT_Client_Compile), .client = client->client, .program = &program,
                                      .compile_options = options, .compile_options_size = options_bytes};
-    ct__log_hide(client->plugin);
     ct_status *status = CT_PJRT(client->plugin, PJRT_Client_Compile, &args);
-    ct__log_show(client->plugin);
     if (status) return status;
     return ct__executable_new(client->plugin, client, args.executable, NULL, out_executable);
 }

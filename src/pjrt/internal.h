@@ -31,7 +31,6 @@ struct ct_plugin {
     size_t num_attributes;
     const char *stablehlo_version;
     const char *identity; /* tells builds apart, for cache keys */
-    bool show_log;
 };
 
 struct ct_memory {
@@ -130,9 +129,5 @@ CT_MUST_USE ct_status *ct__executable_deserialize(ct_client *client, const void 
                                                   ct_executable **out_executable);
 /* out_bytes is heap memory. */
 CT_MUST_USE ct_status *ct__executable_serialize(ct_executable *executable, char **out_bytes, size_t *out_size_bytes);
-
-/* While a plugin without show_log works, its log goes nowhere; calls nest and may come from several threads. */
-void ct__log_hide(const ct_plugin *plugin);
-void ct__log_show(const ct_plugin *plugin);
 
 #endif

@@ -17,7 +17,8 @@ typedef struct ct_plugin_opts {
      * gives it, for example <folder>/libtpu/libtpu.so. */
     const char *const *folders;
     size_t num_folders;
-    bool show_log; /* leave the plugin's own log on stderr */
+    bool show_log; /* leave the plugin's own log on stderr; else TF_CPP_MIN_LOG_LEVEL and libtpu's like are set, if
+                      unset */
     /* The value of the environment's XLA_FLAGS, or NULL. Plugins read it by themselves; here it is only part of the key
      * of cached executables. */
     const char *xla_flags;

@@ -1,0 +1,18 @@
+/* What the environment says about plugins; only the command reads it. */
+#ifndef CT_CLI_ENVIRONMENT_H
+#define CT_CLI_ENVIRONMENT_H
+
+#include "base/arena.h"
+#include "pjrt/plugin.h"
+
+/* Options to load the plugin of a platform ("cpu", "cuda", "tpu", or a path; NULL or "" is cpu), in arena.
+ *
+ *   path, if not NULL or empty   names the library, before
+ *   CTITAN_PLUGIN_PATH           names the library, before the search in
+ *   <folder of ctitan>/../.deps/pjrt, <folder of ctitan>/../lib/ctitan, the Python environment of VIRTUAL_ENV
+ *   CTITAN_PLUGIN_LOG=1          leaves the plugin's log on stderr
+ *   XLA_FLAGS                    is read by the plugin, and part of the key of cached programs
+ */
+ct_plugin_opts ct_environment_plugin_opts(ct_arena *arena, const char *platform, const char *path);
+
+#endif
