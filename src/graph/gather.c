@@ -6,6 +6,7 @@
 #include "graph/compare.h"
 #include "graph/constant.h"
 #include "graph/convert.h"
+#include "graph/elementwise.h"
 #include "graph/node.h"
 #include "graph/shape.h"
 
@@ -24,7 +25,9 @@ static void print_gather_attrs(ct_printer *p, const ct_node *node)
 static void vjp_take(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients)
 {
     ct_tensor *table = node->operands[0];
-    gradients[0] = ct_scatter_add(ct_full_like(table, 0), node->operands[1], cotangents[0], table->axes[0].name);
+    /* the forward op clamps indices, the scatter would drop them */
+    ct_tensor *indices = ct_clamp(node->operands[1], 0, (double)(table->axes[0].size - 1));
+    gradients[0] = ct_scatter_add(ct_full_like(table, 0), indices, cotangents[0], table->axes[0].name);
 }
 
 static const ct_op op_take = {.name = "stablehlo.gather", .print_attrs = print_gather_attrs, .vjp = vjp_take};
@@ -96,8 +99,13 @@ static void print_scatter(ct_printer *p, const ct_node *node)
 static void vjp_scatter_add(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients)
 {
     gradients[0] = cotangents[0];
-    if (ct__wants_gradient(node->operands[2]))
-        gradients[2] = ct_take(cotangents[0], node->operands[1], node->operands[0]->axes[0].name);
+    if (!ct__wants_gradient(node->operands[2])) return;
+    ct_tensor *x = node->operands[0], *indices = node->operands[1];
+    ct_tensor *taken = ct_take(cotangents[0], indices, x->axes[0].name);
+    /* updates that were dropped have no gradient */
+    ct_tensor *kept = ct_and(ct_ge(indices, ct_scalar_like(indices, 0)),
+                             ct_lt(indices, ct_scalar_like(indices, (double)x->axes[0].size)));
+    gradients[2] = ct_select(kept, taken, ct_scalar_like(taken, 0));
 }
 
 static const ct_op op_scatter_add = {.name = "stablehlo.scatter", .print = print_scatter, .vjp = vjp_scatter_add};

@@ -28,7 +28,7 @@ ct_tensor *ct__pad(const char *loc, ct_tensor *x, const char *axis, int64_t low,
 
 /* Tensors one after the other along axis; all other axes equal, same order. */
 ct_tensor *ct__concat(const char *loc, ct_tensor *const *tensors, int num_tensors, const char *axis);
-#define ct_concat(tensors, num_tensors, axis) ct__concat(CT_LOC, tensors, num_tensors, axis)
+#define ct_concat(...) ct__concat(CT_LOC, __VA_ARGS__) /* so that tensors may be written in place */
 
 /* The order of positions along axis turned round. torch.flip. */
 ct_tensor *ct__reverse(const char *loc, ct_tensor *x, const char *axis);

@@ -322,3 +322,268 @@ module @test {
     "func.return"(%1, %2, %3, %5, %6, %7, %9) : (tensor<2x3xf32>, tensor<1x2x3xi1>, tensor<4xi32>, tensor<2xf32>, tensor<2x3xui8>, tensor<2x3xbf16>, tensor<2xf32>) -> ()
   }
 }
+// broadcast
+module @test {
+  func.func public @main(%0: tensor<4x2xf32>, %1: tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>) {
+    %2 = "stablehlo.broadcast_in_dim"(%0) <{broadcast_dimensions = array<i64: 2, 0>}> : (tensor<4x2xf32>) -> tensor<2x3x4xf32>
+    "func.return"(%2) : (tensor<2x3x4xf32>) -> ()
+  }
+}
+// transpose
+module @test {
+  func.func public @main(%0: tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<2x4x3xf32>, tensor<3x2x4xf32>, tensor<3x4x2xf32>, tensor<4x2x3xf32>, tensor<4x3x2xf32>) {
+    %1 = "stablehlo.transpose"(%0) <{permutation = array<i64: 0, 2, 1>}> : (tensor<2x3x4xf32>) -> tensor<2x4x3xf32>
+    %2 = "stablehlo.transpose"(%0) <{permutation = array<i64: 1, 0, 2>}> : (tensor<2x3x4xf32>) -> tensor<3x2x4xf32>
+    %3 = "stablehlo.transpose"(%0) <{permutation = array<i64: 1, 2, 0>}> : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+    %4 = "stablehlo.transpose"(%0) <{permutation = array<i64: 2, 0, 1>}> : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
+    %5 = "stablehlo.transpose"(%0) <{permutation = array<i64: 2, 1, 0>}> : (tensor<2x3x4xf32>) -> tensor<4x3x2xf32>
+    "func.return"(%0, %1, %2, %3, %4, %5) : (tensor<2x3x4xf32>, tensor<2x4x3xf32>, tensor<3x2x4xf32>, tensor<3x4x2xf32>, tensor<4x2x3xf32>, tensor<4x3x2xf32>) -> ()
+  }
+}
+// split, merge, rename, unsqueeze, squeeze
+module @test {
+  func.func public @main(%0: tensor<2x3x4xf32>) -> (tensor<2x3x2x2xf32>, tensor<6x4xf32>, tensor<2x3x4xf32>, tensor<2x1x3x4xf32>, tensor<3x4xf32>) {
+    %1 = "stablehlo.reshape"(%0) : (tensor<2x3x4xf32>) -> tensor<2x3x2x2xf32>
+    %2 = "stablehlo.reshape"(%0) : (tensor<2x3x4xf32>) -> tensor<6x4xf32>
+    %3 = "stablehlo.reshape"(%0) : (tensor<2x3x4xf32>) -> tensor<2x1x3x4xf32>
+    %4 = "stablehlo.slice"(%0) <{start_indices = array<i64: 1, 0, 0>, limit_indices = array<i64: 2, 3, 4>, strides = array<i64: 1, 1, 1>}> : (tensor<2x3x4xf32>) -> tensor<1x3x4xf32>
+    %5 = "stablehlo.reshape"(%4) : (tensor<1x3x4xf32>) -> tensor<3x4xf32>
+    "func.return"(%1, %2, %0, %3, %5) : (tensor<2x3x2x2xf32>, tensor<6x4xf32>, tensor<2x3x4xf32>, tensor<2x1x3x4xf32>, tensor<3x4xf32>) -> ()
+  }
+}
+// slice
+module @test {
+  func.func public @main(%0: tensor<2x3x4xf32>) -> (tensor<2x2x4xf32>, tensor<2x3x2xf32>, tensor<2x1x4xf32>, tensor<0x3x4xf32>, tensor<2x3x4xf32>) {
+    %1 = "stablehlo.slice"(%0) <{start_indices = array<i64: 0, 1, 0>, limit_indices = array<i64: 2, 3, 4>, strides = array<i64: 1, 1, 1>}> : (tensor<2x3x4xf32>) -> tensor<2x2x4xf32>
+    %2 = "stablehlo.slice"(%0) <{start_indices = array<i64: 0, 0, 1>, limit_indices = array<i64: 2, 3, 4>, strides = array<i64: 1, 1, 2>}> : (tensor<2x3x4xf32>) -> tensor<2x3x2xf32>
+    %3 = "stablehlo.slice"(%0) <{start_indices = array<i64: 0, 0, 0>, limit_indices = array<i64: 2, 2, 4>, strides = array<i64: 1, 2, 1>}> : (tensor<2x3x4xf32>) -> tensor<2x1x4xf32>
+    %4 = "stablehlo.slice"(%0) <{start_indices = array<i64: 1, 0, 0>, limit_indices = array<i64: 1, 3, 4>, strides = array<i64: 1, 1, 1>}> : (tensor<2x3x4xf32>) -> tensor<0x3x4xf32>
+    "func.return"(%1, %2, %3, %4, %0) : (tensor<2x2x4xf32>, tensor<2x3x2xf32>, tensor<2x1x4xf32>, tensor<0x3x4xf32>, tensor<2x3x4xf32>) -> ()
+  }
+}
+// dynamic_slice, dynamic_update_slice
+module @test {
+  func.func public @main(%0: tensor<2x3x4xf32>, %1: tensor<i32>, %2: tensor<i32>, %3: tensor<2x2x4xf32>) -> (tensor<2x2x4xf32>, tensor<2x3x2xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) {
+    %4 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %5 = "stablehlo.dynamic_slice"(%0, %4, %1, %4) <{slice_sizes = array<i64: 2, 2, 4>}> : (tensor<2x3x4xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<2x2x4xf32>
+    %6 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %7 = "stablehlo.dynamic_slice"(%0, %6, %6, %2) <{slice_sizes = array<i64: 2, 3, 2>}> : (tensor<2x3x4xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<2x3x2xf32>
+    %8 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %9 = "stablehlo.dynamic_update_slice"(%0, %3, %8, %1, %8) : (tensor<2x3x4xf32>, tensor<2x2x4xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<2x3x4xf32>
+    %10 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %11 = "stablehlo.dynamic_update_slice"(%0, %3, %10, %2, %10) : (tensor<2x3x4xf32>, tensor<2x2x4xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<2x3x4xf32>
+    "func.return"(%5, %7, %9, %11) : (tensor<2x2x4xf32>, tensor<2x3x2xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> ()
+  }
+}
+// pad
+module @test {
+  func.func public @main(%0: tensor<2x3x4xf32>) -> (tensor<2x6x4xf32>, tensor<2x3x1xf32>, tensor<2x3x4xf32>) {
+    %1 = "stablehlo.constant"() <{value = dense<5.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %2 = "stablehlo.pad"(%0, %1) <{edge_padding_low = array<i64: 0, 1, 0>, edge_padding_high = array<i64: 0, 2, 0>, interior_padding = array<i64: 0, 0, 0>}> : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<2x6x4xf32>
+    %3 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %4 = "stablehlo.pad"(%0, %3) <{edge_padding_low = array<i64: 0, 0, -1>, edge_padding_high = array<i64: 0, 0, -2>, interior_padding = array<i64: 0, 0, 0>}> : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<2x3x1xf32>
+    %5 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %6 = "stablehlo.pad"(%0, %5) <{edge_padding_low = array<i64: 0, -1, 0>, edge_padding_high = array<i64: 0, 1, 0>, interior_padding = array<i64: 0, 0, 0>}> : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<2x3x4xf32>
+    "func.return"(%2, %4, %6) : (tensor<2x6x4xf32>, tensor<2x3x1xf32>, tensor<2x3x4xf32>) -> ()
+  }
+}
+// concat
+module @test {
+  func.func public @main(%0: tensor<2x3x4xf32>, %1: tensor<2x1x4xf32>) -> (tensor<2x7x4xf32>, tensor<2x3x4xf32>) {
+    %2 = "stablehlo.concatenate"(%0, %1, %0) <{dimension = 1 : i64}> : (tensor<2x3x4xf32>, tensor<2x1x4xf32>, tensor<2x3x4xf32>) -> tensor<2x7x4xf32>
+    "func.return"(%2, %0) : (tensor<2x7x4xf32>, tensor<2x3x4xf32>) -> ()
+  }
+}
+// reverse
+module @test {
+  func.func public @main(%0: tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>) {
+    %1 = "stablehlo.reverse"(%0) <{dimensions = array<i64: 1>}> : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+    "func.return"(%1) : (tensor<2x3x4xf32>) -> ()
+  }
+}
+// dot, several axes
+module @test {
+  func.func public @main(%0: tensor<2x3x2x2xf32>, %1: tensor<2x2x3x2xf32>, %2: tensor<3xf32>, %3: tensor<2xf32>) -> (tensor<2x2xf32>, tensor<3x2xf32>, tensor<f32>) {
+    %4 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [0, 2], rhs_batching_dimensions = [3, 1], lhs_contracting_dimensions = [1, 3], rhs_contracting_dimensions = [2, 0]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<2x3x2x2xf32>, tensor<2x2x3x2xf32>) -> tensor<2x2xf32>
+    %5 = "stablehlo.dot_general"(%2, %3) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [], rhs_contracting_dimensions = []>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<3xf32>, tensor<2xf32>) -> tensor<3x2xf32>
+    %6 = "stablehlo.dot_general"(%2, %2) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<3xf32>, tensor<3xf32>) -> tensor<f32>
+    "func.return"(%4, %5, %6) : (tensor<2x2xf32>, tensor<3x2xf32>, tensor<f32>) -> ()
+  }
+}
+// linear
+module @test {
+  func.func public @main(%0: tensor<2x3x4xf32>, %1: tensor<2x2x4xf32>, %2: tensor<4x2x2xf32>) -> (tensor<2x3x2x2xf32>, tensor<2x3x4xf32>) {
+    %3 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [2]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<2x3x4xf32>, tensor<2x2x4xf32>) -> tensor<2x3x2x2xf32>
+    %4 = "stablehlo.dot_general"(%3, %2) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [2, 3], rhs_contracting_dimensions = [1, 2]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<2x3x2x2xf32>, tensor<4x2x2xf32>) -> tensor<2x3x4xf32>
+    "func.return"(%3, %4) : (tensor<2x3x2x2xf32>, tensor<2x3x4xf32>) -> ()
+  }
+}
+// dot_as
+module @test {
+  func.func public @main(%0: tensor<2x4xf16>, %1: tensor<3x4xf16>) -> (tensor<2x3xf32>) {
+    %2 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<2x4xf16>, tensor<3x4xf16>) -> tensor<2x3xf32>
+    "func.return"(%2) : (tensor<2x3xf32>) -> ()
+  }
+}
+// sum, max, min
+module @test {
+  func.func public @main(%0: tensor<2x3x4xf32>) -> (tensor<2x4xf32>, tensor<3xf32>, tensor<f32>, tensor<2x3xf32>, tensor<3xf32>, tensor<2x3x4xf32>) {
+    %1 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %2 = "stablehlo.reduce"(%0, %1) <{dimensions = array<i64: 1>}> ({ ^bb0(%3: tensor<f32>, %4: tensor<f32>): %5 = "stablehlo.add"(%3, %4) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%5) : (tensor<f32>) -> () }) : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<2x4xf32>
+    %6 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %7 = "stablehlo.reduce"(%0, %6) <{dimensions = array<i64: 0, 2>}> ({ ^bb0(%8: tensor<f32>, %9: tensor<f32>): %10 = "stablehlo.add"(%8, %9) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%10) : (tensor<f32>) -> () }) : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<3xf32>
+    %11 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %12 = "stablehlo.reduce"(%0, %11) <{dimensions = array<i64: 0, 1, 2>}> ({ ^bb0(%13: tensor<f32>, %14: tensor<f32>): %15 = "stablehlo.add"(%13, %14) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%15) : (tensor<f32>) -> () }) : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<f32>
+    %16 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %17 = "stablehlo.reduce"(%0, %16) <{dimensions = array<i64: 2>}> ({ ^bb0(%18: tensor<f32>, %19: tensor<f32>): %20 = "stablehlo.maximum"(%18, %19) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%20) : (tensor<f32>) -> () }) : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<2x3xf32>
+    %21 = "stablehlo.constant"() <{value = dense<0x7F800000> : tensor<f32>}> : () -> tensor<f32>
+    %22 = "stablehlo.reduce"(%0, %21) <{dimensions = array<i64: 0, 2>}> ({ ^bb0(%23: tensor<f32>, %24: tensor<f32>): %25 = "stablehlo.minimum"(%23, %24) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%25) : (tensor<f32>) -> () }) : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<3xf32>
+    "func.return"(%2, %7, %12, %17, %22, %0) : (tensor<2x4xf32>, tensor<3xf32>, tensor<f32>, tensor<2x3xf32>, tensor<3xf32>, tensor<2x3x4xf32>) -> ()
+  }
+}
+// any, all
+module @test {
+  func.func public @main(%0: tensor<2x3x4xi1>) -> (tensor<2x3xi1>, tensor<2x3xi1>, tensor<2x3xi1>) {
+    %1 = "stablehlo.constant"() <{value = dense<false> : tensor<i1>}> : () -> tensor<i1>
+    %2 = "stablehlo.reduce"(%0, %1) <{dimensions = array<i64: 2>}> ({ ^bb0(%3: tensor<i1>, %4: tensor<i1>): %5 = "stablehlo.or"(%3, %4) : (tensor<i1>, tensor<i1>) -> tensor<i1> "stablehlo.return"(%5) : (tensor<i1>) -> () }) : (tensor<2x3x4xi1>, tensor<i1>) -> tensor<2x3xi1>
+    %6 = "stablehlo.constant"() <{value = dense<true> : tensor<i1>}> : () -> tensor<i1>
+    %7 = "stablehlo.reduce"(%0, %6) <{dimensions = array<i64: 2>}> ({ ^bb0(%8: tensor<i1>, %9: tensor<i1>): %10 = "stablehlo.and"(%8, %9) : (tensor<i1>, tensor<i1>) -> tensor<i1> "stablehlo.return"(%10) : (tensor<i1>) -> () }) : (tensor<2x3x4xi1>, tensor<i1>) -> tensor<2x3xi1>
+    %11 = "stablehlo.constant"() <{value = dense<false> : tensor<i1>}> : () -> tensor<i1>
+    %12 = "stablehlo.reduce"(%0, %11) <{dimensions = array<i64: 2>}> ({ ^bb0(%13: tensor<i1>, %14: tensor<i1>): %15 = "stablehlo.maximum"(%13, %14) : (tensor<i1>, tensor<i1>) -> tensor<i1> "stablehlo.return"(%15) : (tensor<i1>) -> () }) : (tensor<2x3x4xi1>, tensor<i1>) -> tensor<2x3xi1>
+    "func.return"(%2, %7, %12) : (tensor<2x3xi1>, tensor<2x3xi1>, tensor<2x3xi1>) -> ()
+  }
+}
+// argmax
+module @test {
+  func.func public @main(%0: tensor<2x3x4xf32>) -> (tensor<2x4xi32>, tensor<2x3xi32>) {
+    %1 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %2 = "stablehlo.reduce"(%0, %1) <{dimensions = array<i64: 1>}> ({ ^bb0(%3: tensor<f32>, %4: tensor<f32>): %5 = "stablehlo.maximum"(%3, %4) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%5) : (tensor<f32>) -> () }) : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<2x4xf32>
+    %6 = "stablehlo.broadcast_in_dim"(%2) <{broadcast_dimensions = array<i64: 0, 2>}> : (tensor<2x4xf32>) -> tensor<2x3x4xf32>
+    %7 = "stablehlo.compare"(%0, %6) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xi1>
+    %8 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<3xi32>
+    %9 = "stablehlo.constant"() <{value = dense<3> : tensor<i32>}> : () -> tensor<i32>
+    %10 = "stablehlo.broadcast_in_dim"(%8) <{broadcast_dimensions = array<i64: 1>}> : (tensor<3xi32>) -> tensor<2x3x4xi32>
+    %11 = "stablehlo.broadcast_in_dim"(%9) <{broadcast_dimensions = array<i64>}> : (tensor<i32>) -> tensor<2x3x4xi32>
+    %12 = "stablehlo.select"(%7, %10, %11) : (tensor<2x3x4xi1>, tensor<2x3x4xi32>, tensor<2x3x4xi32>) -> tensor<2x3x4xi32>
+    %13 = "stablehlo.constant"() <{value = dense<2147483647> : tensor<i32>}> : () -> tensor<i32>
+    %14 = "stablehlo.reduce"(%12, %13) <{dimensions = array<i64: 1>}> ({ ^bb0(%15: tensor<i32>, %16: tensor<i32>): %17 = "stablehlo.minimum"(%15, %16) : (tensor<i32>, tensor<i32>) -> tensor<i32> "stablehlo.return"(%17) : (tensor<i32>) -> () }) : (tensor<2x3x4xi32>, tensor<i32>) -> tensor<2x4xi32>
+    %18 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %19 = "stablehlo.reduce"(%0, %18) <{dimensions = array<i64: 2>}> ({ ^bb0(%20: tensor<f32>, %21: tensor<f32>): %22 = "stablehlo.maximum"(%20, %21) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%22) : (tensor<f32>) -> () }) : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<2x3xf32>
+    %23 = "stablehlo.broadcast_in_dim"(%19) <{broadcast_dimensions = array<i64: 0, 1>}> : (tensor<2x3xf32>) -> tensor<2x3x4xf32>
+    %24 = "stablehlo.compare"(%0, %23) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xi1>
+    %25 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<4xi32>
+    %26 = "stablehlo.constant"() <{value = dense<4> : tensor<i32>}> : () -> tensor<i32>
+    %27 = "stablehlo.broadcast_in_dim"(%25) <{broadcast_dimensions = array<i64: 2>}> : (tensor<4xi32>) -> tensor<2x3x4xi32>
+    %28 = "stablehlo.broadcast_in_dim"(%26) <{broadcast_dimensions = array<i64>}> : (tensor<i32>) -> tensor<2x3x4xi32>
+    %29 = "stablehlo.select"(%24, %27, %28) : (tensor<2x3x4xi1>, tensor<2x3x4xi32>, tensor<2x3x4xi32>) -> tensor<2x3x4xi32>
+    %30 = "stablehlo.constant"() <{value = dense<2147483647> : tensor<i32>}> : () -> tensor<i32>
+    %31 = "stablehlo.reduce"(%29, %30) <{dimensions = array<i64: 2>}> ({ ^bb0(%32: tensor<i32>, %33: tensor<i32>): %34 = "stablehlo.minimum"(%32, %33) : (tensor<i32>, tensor<i32>) -> tensor<i32> "stablehlo.return"(%34) : (tensor<i32>) -> () }) : (tensor<2x3x4xi32>, tensor<i32>) -> tensor<2x3xi32>
+    "func.return"(%14, %31) : (tensor<2x4xi32>, tensor<2x3xi32>) -> ()
+  }
+}
+// softmax, logsumexp, log_softmax
+module @test {
+  func.func public @main(%0: tensor<3x5xf32>, %1: tensor<3x5xi1>) -> (tensor<3x5xf32>, tensor<3xf32>, tensor<3x5xf32>) {
+    %2 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<3xi32>
+    %3 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %4 = "stablehlo.broadcast_in_dim"(%3) <{broadcast_dimensions = array<i64>}> : (tensor<i32>) -> tensor<3xi32>
+    %5 = "stablehlo.compare"(%2, %4) <{comparison_direction = #stablehlo<comparison_direction GT>}> : (tensor<3xi32>, tensor<3xi32>) -> tensor<3xi1>
+    %6 = "stablehlo.broadcast_in_dim"(%5) <{broadcast_dimensions = array<i64: 0>}> : (tensor<3xi1>) -> tensor<3x5xi1>
+    %7 = "stablehlo.and"(%1, %6) : (tensor<3x5xi1>, tensor<3x5xi1>) -> tensor<3x5xi1>
+    %8 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %9 = "stablehlo.broadcast_in_dim"(%8) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3x5xf32>
+    %10 = "stablehlo.select"(%7, %0, %9) : (tensor<3x5xi1>, tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
+    %11 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %12 = "stablehlo.reduce"(%10, %11) <{dimensions = array<i64: 1>}> ({ ^bb0(%13: tensor<f32>, %14: tensor<f32>): %15 = "stablehlo.maximum"(%13, %14) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%15) : (tensor<f32>) -> () }) : (tensor<3x5xf32>, tensor<f32>) -> tensor<3xf32>
+    %16 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %17 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %18 = "stablehlo.broadcast_in_dim"(%17) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %19 = "stablehlo.compare"(%12, %18) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
+    %20 = "stablehlo.broadcast_in_dim"(%16) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %21 = "stablehlo.select"(%19, %20, %12) : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %22 = "stablehlo.broadcast_in_dim"(%21) <{broadcast_dimensions = array<i64: 0>}> : (tensor<3xf32>) -> tensor<3x5xf32>
+    %23 = "stablehlo.subtract"(%10, %22) : (tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
+    %24 = "stablehlo.exponential"(%23) : (tensor<3x5xf32>) -> tensor<3x5xf32>
+    %25 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %26 = "stablehlo.reduce"(%24, %25) <{dimensions = array<i64: 1>}> ({ ^bb0(%27: tensor<f32>, %28: tensor<f32>): %29 = "stablehlo.add"(%27, %28) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%29) : (tensor<f32>) -> () }) : (tensor<3x5xf32>, tensor<f32>) -> tensor<3xf32>
+    %30 = "stablehlo.constant"() <{value = dense<1.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %31 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %32 = "stablehlo.broadcast_in_dim"(%31) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %33 = "stablehlo.compare"(%26, %32) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
+    %34 = "stablehlo.broadcast_in_dim"(%30) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %35 = "stablehlo.select"(%33, %34, %26) : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %36 = "stablehlo.broadcast_in_dim"(%35) <{broadcast_dimensions = array<i64: 0>}> : (tensor<3xf32>) -> tensor<3x5xf32>
+    %37 = "stablehlo.divide"(%24, %36) : (tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
+    %38 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %39 = "stablehlo.reduce"(%10, %38) <{dimensions = array<i64: 1>}> ({ ^bb0(%40: tensor<f32>, %41: tensor<f32>): %42 = "stablehlo.maximum"(%40, %41) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%42) : (tensor<f32>) -> () }) : (tensor<3x5xf32>, tensor<f32>) -> tensor<3xf32>
+    %43 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %44 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %45 = "stablehlo.broadcast_in_dim"(%44) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %46 = "stablehlo.compare"(%39, %45) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
+    %47 = "stablehlo.broadcast_in_dim"(%43) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %48 = "stablehlo.select"(%46, %47, %39) : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %49 = "stablehlo.broadcast_in_dim"(%48) <{broadcast_dimensions = array<i64: 0>}> : (tensor<3xf32>) -> tensor<3x5xf32>
+    %50 = "stablehlo.subtract"(%10, %49) : (tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
+    %51 = "stablehlo.exponential"(%50) : (tensor<3x5xf32>) -> tensor<3x5xf32>
+    %52 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %53 = "stablehlo.reduce"(%51, %52) <{dimensions = array<i64: 1>}> ({ ^bb0(%54: tensor<f32>, %55: tensor<f32>): %56 = "stablehlo.add"(%54, %55) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%56) : (tensor<f32>) -> () }) : (tensor<3x5xf32>, tensor<f32>) -> tensor<3xf32>
+    %57 = "stablehlo.log"(%53) : (tensor<3xf32>) -> tensor<3xf32>
+    %58 = "stablehlo.add"(%57, %48) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %59 = "stablehlo.constant"() <{value = dense<-7.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %60 = "stablehlo.is_finite"(%58) : (tensor<3xf32>) -> tensor<3xi1>
+    %61 = "stablehlo.broadcast_in_dim"(%59) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %62 = "stablehlo.select"(%60, %58, %61) : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %63 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %64 = "stablehlo.reduce"(%0, %63) <{dimensions = array<i64: 1>}> ({ ^bb0(%65: tensor<f32>, %66: tensor<f32>): %67 = "stablehlo.maximum"(%65, %66) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%67) : (tensor<f32>) -> () }) : (tensor<3x5xf32>, tensor<f32>) -> tensor<3xf32>
+    %68 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %69 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %70 = "stablehlo.broadcast_in_dim"(%69) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %71 = "stablehlo.compare"(%64, %70) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
+    %72 = "stablehlo.broadcast_in_dim"(%68) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %73 = "stablehlo.select"(%71, %72, %64) : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %74 = "stablehlo.broadcast_in_dim"(%73) <{broadcast_dimensions = array<i64: 0>}> : (tensor<3xf32>) -> tensor<3x5xf32>
+    %75 = "stablehlo.subtract"(%0, %74) : (tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
+    %76 = "stablehlo.exponential"(%75) : (tensor<3x5xf32>) -> tensor<3x5xf32>
+    %77 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %78 = "stablehlo.reduce"(%76, %77) <{dimensions = array<i64: 1>}> ({ ^bb0(%79: tensor<f32>, %80: tensor<f32>): %81 = "stablehlo.add"(%79, %80) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%81) : (tensor<f32>) -> () }) : (tensor<3x5xf32>, tensor<f32>) -> tensor<3xf32>
+    %82 = "stablehlo.log"(%78) : (tensor<3xf32>) -> tensor<3xf32>
+    %83 = "stablehlo.add"(%82, %73) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %84 = "stablehlo.broadcast_in_dim"(%83) <{broadcast_dimensions = array<i64: 0>}> : (tensor<3xf32>) -> tensor<3x5xf32>
+    %85 = "stablehlo.subtract"(%0, %84) : (tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
+    "func.return"(%37, %62, %85) : (tensor<3x5xf32>, tensor<3xf32>, tensor<3x5xf32>) -> ()
+  }
+}
+// take
+module @test {
+  func.func public @main(%0: tensor<5x2xf32>, %1: tensor<2x3xi32>) -> (tensor<2x3x2xf32>, tensor<3xf32>) {
+    %2 = "stablehlo.gather"(%0, %1) <{dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2>, slice_sizes = array<i64: 1, 2>, indices_are_sorted = false}> : (tensor<5x2xf32>, tensor<2x3xi32>) -> tensor<2x3x2xf32>
+    %3 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %4 = "stablehlo.reduce"(%1, %3) <{dimensions = array<i64: 0>}> ({ ^bb0(%5: tensor<i32>, %6: tensor<i32>): %7 = "stablehlo.add"(%5, %6) : (tensor<i32>, tensor<i32>) -> tensor<i32> "stablehlo.return"(%7) : (tensor<i32>) -> () }) : (tensor<2x3xi32>, tensor<i32>) -> tensor<3xi32>
+    %8 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %9 = "stablehlo.reduce"(%0, %8) <{dimensions = array<i64: 1>}> ({ ^bb0(%10: tensor<f32>, %11: tensor<f32>): %12 = "stablehlo.add"(%10, %11) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%12) : (tensor<f32>) -> () }) : (tensor<5x2xf32>, tensor<f32>) -> tensor<5xf32>
+    %13 = "stablehlo.gather"(%9, %4) <{dimension_numbers = #stablehlo.gather<offset_dims = [], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>, indices_are_sorted = false}> : (tensor<5xf32>, tensor<3xi32>) -> tensor<3xf32>
+    "func.return"(%2, %13) : (tensor<2x3x2xf32>, tensor<3xf32>) -> ()
+  }
+}
+// scatter_add
+module @test {
+  func.func public @main(%0: tensor<5x2xf32>, %1: tensor<2x3xi32>, %2: tensor<2x3x2xf32>) -> (tensor<5x2xf32>) {
+    %3 = "stablehlo.scatter"(%0, %1, %2) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [2], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 2>, indices_are_sorted = false, unique_indices = false}> ({ ^bb0(%4: tensor<f32>, %5: tensor<f32>): %6 = "stablehlo.add"(%4, %5) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%6) : (tensor<f32>) -> () }) : (tensor<5x2xf32>, tensor<2x3xi32>, tensor<2x3x2xf32>) -> tensor<5x2xf32>
+    "func.return"(%3) : (tensor<5x2xf32>) -> ()
+  }
+}
+// one_hot
+module @test {
+  func.func public @main(%0: tensor<2x3xi32>) -> (tensor<2x3x4xf32>, tensor<2x3x4xi1>) {
+    %1 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<4xi32>
+    %2 = "stablehlo.broadcast_in_dim"(%0) <{broadcast_dimensions = array<i64: 0, 1>}> : (tensor<2x3xi32>) -> tensor<2x3x4xi32>
+    %3 = "stablehlo.broadcast_in_dim"(%1) <{broadcast_dimensions = array<i64: 2>}> : (tensor<4xi32>) -> tensor<2x3x4xi32>
+    %4 = "stablehlo.compare"(%2, %3) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<2x3x4xi32>, tensor<2x3x4xi32>) -> tensor<2x3x4xi1>
+    %5 = "stablehlo.convert"(%4) : (tensor<2x3x4xi1>) -> tensor<2x3x4xf32>
+    %6 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<4xi32>
+    %7 = "stablehlo.broadcast_in_dim"(%0) <{broadcast_dimensions = array<i64: 0, 1>}> : (tensor<2x3xi32>) -> tensor<2x3x4xi32>
+    %8 = "stablehlo.broadcast_in_dim"(%6) <{broadcast_dimensions = array<i64: 2>}> : (tensor<4xi32>) -> tensor<2x3x4xi32>
+    %9 = "stablehlo.compare"(%7, %8) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<2x3x4xi32>, tensor<2x3x4xi32>) -> tensor<2x3x4xi1>
+    "func.return"(%5, %9) : (tensor<2x3x4xf32>, tensor<2x3x4xi1>) -> ()
+  }
+}
