@@ -78,7 +78,7 @@ char *ct_checkpoint_path(const char *folder, int64_t step); /* "{folder}/step-N"
 typedef struct ct_checkpoint ct_checkpoint;
 
 typedef struct ct_checkpoint_open_opts {
-    bool verify; /* read all files and compare their hashes; else only sizes, headers and the manifest */
+    bool verify; /* read all files and compare their hashes; else only the manifest and the files' sizes */
 } ct_checkpoint_open_opts;
 
 /* Errors: NOT_FOUND when the step is not there; DATA_LOSS naming the file that is missing, cut short or changed. */

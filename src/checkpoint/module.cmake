@@ -1,0 +1,1 @@
+ct_module(checkpoint DEPS formats base)
