@@ -100,16 +100,21 @@ ct_status *ct__executable_serialize(ct_executable *executable, char **out_bytes,
     return status;
 }
 
-static ct_status *compile(ct_client *client, const char *text, size_t text_bytes, const char *options,
-                          size_t options_bytes, ct_executable **out_executable)
+PJRT_Program ct__program(const char *text, size_t text_bytes)
 {
-    PJRT_Program program = {
+    return (PJRT_Program){
         .struct_size = PJRT_Program_STRUCT_SIZE,
         .code = (char *)(uintptr_t)text, /* the plugin only reads it */
         .code_size = text_bytes,
         .format = "mlir",
         .format_size = strlen("mlir"),
     };
+}
+
+static ct_status *compile(ct_client *client, const char *text, size_t text_bytes, const char *options,
+                          size_t options_bytes, ct_executable **out_executable)
+{
+    PJRT_Program program = ct__program(text, text_bytes);
     PJRT_Client_Compile_Args args = {CT_PJRT_ARGS(PJRT_Client_Compile), .client = client->client, .program = &program,
                                      .compile_options = options, .compile_options_size = options_bytes};
     ct_status *status = CT_PJRT(client->plugin, PJRT_Client_Compile, &args);
@@ -117,20 +122,20 @@ static ct_status *compile(ct_client *client, const char *text, size_t text_bytes
     return ct__executable_new(client->plugin, client, args.executable, NULL, out_executable);
 }
 
-static ct_status *choose_devices(const ct_client *client, const ct_compile_opts *opts, int **out_device_ids)
+ct_status *ct__choose_devices(const ct_compile_opts *opts, const ct_device *devices, size_t num_devices,
+                              int **out_device_ids)
 {
     *out_device_ids = NULL;
     if (opts->num_replicas < 0 || opts->num_partitions < 0)
         return ct_error(CT_CODE_INVALID_ARGUMENT,
                         "a program needs at least one device, found %d replicas, %d partitions", opts->num_replicas,
                         opts->num_partitions);
-    size_t count = (size_t)(opts->num_replicas ? opts->num_replicas : 1) *
-                   (size_t)(opts->num_partitions ? opts->num_partitions : 1);
-    if (count > client->num_devices)
-        return ct_error(CT_CODE_INVALID_ARGUMENT, "the program is for %zu devices, but there are only %zu of %s", count,
-                        client->num_devices, client->plugin->path);
+    size_t count = (size_t)CT_MAX(opts->num_replicas, 1) * (size_t)CT_MAX(opts->num_partitions, 1);
+    if (count > num_devices)
+        return ct_error(CT_CODE_INVALID_ARGUMENT, "the program is for %zu devices, but there are only %zu", count,
+                        num_devices);
     int *device_ids = ct_alloc(count * sizeof(*device_ids));
-    for (size_t i = 0; i < count; i++) device_ids[i] = opts->device_ids ? opts->device_ids[i] : client->devices[i].id;
+    for (size_t i = 0; i < count; i++) device_ids[i] = opts->device_ids ? opts->device_ids[i] : devices[i].id;
     *out_device_ids = device_ids;
     return NULL;
 }
@@ -145,7 +150,7 @@ ct_status *ct_client_compile(ct_client *client, const char *text, size_t text_by
     char *options = NULL, *entry = NULL;
     size_t options_bytes;
     ct_status *status = NULL;
-    CT_TRY_OUT(choose_devices(client, opts, &device_ids));
+    CT_TRY_OUT(ct__choose_devices(opts, client->devices, client->num_devices, &device_ids));
     CT_TRY_OUT(ct__compile_options_encode(opts, device_ids, &options, &options_bytes));
     ct_cache_key key;
     if (opts->cache_folder) {

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/dtype.h"
 #include "base/status.h"
+#include "pjrt/compile_options.h"
 #include "pjrt/value.h"
 
 typedef struct ct_plugin ct_plugin;
@@ -121,6 +122,11 @@ CT_MUST_USE ct_status *ct__device_init(ct_client *client, PJRT_Device *device, c
 CT_MUST_USE ct_status *ct__memory_init(ct_client *client, PJRT_Memory *memory, ct_memory *out_memory);
 const ct_memory *ct__client_memory(const ct_client *client, const PJRT_Memory *memory);
 ct_device *ct__client_device(const ct_client *client, const PJRT_Device *device);
+
+/* The ids that opts asks for, heap: its own list, or the first of devices. Errors: INVALID_ARGUMENT for too few. */
+CT_MUST_USE ct_status *ct__choose_devices(const ct_compile_opts *opts, const ct_device *devices, size_t num_devices,
+                                          int **out_device_ids);
+PJRT_Program ct__program(const char *text, size_t text_bytes); /* borrows text */
 
 /* Takes over loaded or, for a topology, executable. On error the object is gone. */
 CT_MUST_USE ct_status *ct__executable_new(ct_plugin *plugin, ct_client *client, PJRT_LoadedExecutable *loaded,
