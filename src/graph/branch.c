@@ -89,6 +89,7 @@ void ct__while(const char *loc, ct_graph *graph, int num_carries, ct_tensor *con
                ct_while_condition *condition, ct_while_body *body, void *context, ct_tensor **out_carries)
 {
     CT_ASSERT(num_carries > 0);
+    carries = ct_arena_dup(&graph->arena, carries, (size_t)num_carries * sizeof(*carries)); /* may be out_carries */
     for (int i = 0; i < num_carries; i++) out_carries[i] = graph->poison;
     if (ct__any_poison(num_carries, carries)) return;
     ct_group *checkpoint = graph->checkpoint, *custom = graph->custom;

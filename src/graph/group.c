@@ -46,10 +46,10 @@ const ct_op ct__op_barrier = {.name = "stablehlo.optimization_barrier", .vjp = v
 void ct__optimization_barrier(const char *loc, int num_tensors, ct_tensor *const *tensors, ct_tensor **out_tensors)
 {
     ct_graph *graph = ct__common_graph(num_tensors, tensors);
-    for (int i = 0; i < num_tensors; i++) out_tensors[i] = graph->poison;
-    if (ct__any_poison(num_tensors, tensors)) return;
-    ct_node *node = ct__node_new(graph, &ct__op_barrier, loc, num_tensors, tensors);
-    for (int i = 0; i < num_tensors; i++) out_tensors[i] = ct__result_like(node, tensors[i]);
+    bool poisoned = ct__any_poison(num_tensors, tensors);
+    ct_node *node = poisoned ? NULL : ct__node_new(graph, &ct__op_barrier, loc, num_tensors, tensors);
+    for (int i = 0; i < num_tensors; i++) /* out_tensors may be tensors itself */
+        out_tensors[i] = poisoned ? graph->poison : ct__result_like(node, node->operands[i]);
 }
 
 /* ---- stop_gradient: an alias that the sweep does not pass ---- */

@@ -275,9 +275,6 @@ ct_tensor *ct__scan_add_output(ct_node *scan, ct_tensor *slice)
 void ct__scan(const char *loc, ct_graph *graph, const ct_scan_opts *opts, ct_scan_body *body, void *context,
               ct_tensor **out_carries, ct_tensor **out_outputs)
 {
-    for (int i = 0; i < opts->num_carries; i++) out_carries[i] = graph->poison;
-    for (int i = 0; i < opts->num_outputs; i++) out_outputs[i] = graph->poison;
-    if (graph->error) return;
     ct_scan_attrs attrs = {.axis = {ct__intern_z(graph, opts->axis), opts->length},
                            .num_carries = opts->num_carries,
                            .num_inputs = opts->num_inputs,
@@ -286,8 +283,13 @@ void ct__scan(const char *loc, ct_graph *graph, const ct_scan_opts *opts, ct_sca
     int num_operands = opts->num_carries + opts->num_inputs;
     ct_tensor **operands = CT_ARENA_ARRAY(&graph->arena, ct_tensor *, num_operands + 1);
     for (int i = 0; i < opts->num_carries; i++) operands[i] = opts->carries[i];
+    for (int i = 0; i < opts->num_inputs; i++) operands[opts->num_carries + i] = opts->inputs[i];
+    /* from here on opts' arrays are not read again: the results may go to the same place */
+    for (int i = 0; i < opts->num_carries; i++) out_carries[i] = graph->poison;
+    for (int i = 0; i < opts->num_outputs; i++) out_outputs[i] = graph->poison;
+    if (graph->error) return;
     for (int i = 0; i < opts->num_inputs; i++) {
-        ct_tensor *input = operands[opts->num_carries + i] = opts->inputs[i];
+        ct_tensor *input = operands[opts->num_carries + i];
         if (ct_tensor_is_poison(input)) return;
         if (!input->rank || input->axes[0].name != attrs.axis.name ||
             (attrs.axis.size && input->axes[0].size != attrs.axis.size)) {
@@ -308,7 +310,7 @@ void ct__scan(const char *loc, ct_graph *graph, const ct_scan_opts *opts, ct_sca
     for (int i = 0; i < opts->num_carries; i++)
         ct__region_add_arg(region, operands[i]->dtype, operands[i]->rank, operands[i]->axes);
     for (int i = 0; i < opts->num_inputs; i++) {
-        const ct_tensor *input = opts->inputs[i];
+        const ct_tensor *input = operands[opts->num_carries + i];
         ct__region_add_arg(region, input->dtype, input->rank - 1, input->axes + 1);
     }
     int num_results = opts->num_carries + opts->num_outputs;
