@@ -127,6 +127,12 @@ ct_status *ct__cache_read(ct_client *client, const char *path, const ct_cache_ke
     return ct_status_note(status, "reading the compiled program %s", path);
 }
 
+void ct__cache_seal(unsigned char *header, const void *payload, size_t payload_bytes)
+{
+    for (int i = 0; i < 8; i++) header[SIZE_AT + i] = (unsigned char)((uint64_t)payload_bytes >> (8 * i));
+    checksum(payload, payload_bytes, header + CHECKSUM_AT);
+}
+
 ct_status *ct__cache_write(ct_executable *executable, const char *path, const ct_cache_key *key)
 {
     char *payload;
@@ -135,8 +141,7 @@ ct_status *ct__cache_write(ct_executable *executable, const char *path, const ct
     unsigned char *entry = ct_alloc(HEADER_BYTES + payload_bytes);
     memcpy(entry, magic, sizeof(magic));
     memcpy(entry + KEY_AT, key->bytes, sizeof(key->bytes));
-    for (int i = 0; i < 8; i++) entry[SIZE_AT + i] = (unsigned char)((uint64_t)payload_bytes >> (8 * i));
-    checksum(payload, payload_bytes, entry + CHECKSUM_AT);
+    ct__cache_seal(entry, payload, payload_bytes);
     memcpy(entry + HEADER_BYTES, payload, payload_bytes);
     ct_status *status = ct_file_write(path, entry, HEADER_BYTES + payload_bytes);
     free(entry);

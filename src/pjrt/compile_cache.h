@@ -33,4 +33,7 @@ CT_MUST_USE ct_status *ct__cache_read(ct_client *client, const char *path, const
                                       ct_executable **out_executable);
 CT_MUST_USE ct_status *ct__cache_write(ct_executable *executable, const char *path, const ct_cache_key *key);
 
+/* Writes the size and checksum of payload into an entry's header. */
+void ct__cache_seal(unsigned char *header, const void *payload, size_t payload_bytes);
+
 #endif

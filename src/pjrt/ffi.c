@@ -31,7 +31,7 @@ struct ct_ffi_call {
     const ffi_call_frame *frame;
 };
 
-ct_status *ct_ffi_register(ct_plugin *plugin, const char *target_name, ct_ffi_handler *handler)
+static ct_status *register_kernel(ct_plugin *plugin, const char *target_name, void *handler)
 {
     ffi_registry *registry = (ffi_registry *)ct__plugin_extension(plugin, PJRT_Extension_Type_FFI);
     if (!registry || registry->base.struct_size < sizeof(*registry) || !registry->register_handler)
@@ -41,13 +41,30 @@ ct_status *ct_ffi_register(ct_plugin *plugin, const char *target_name, ct_ffi_ha
         .struct_size = offsetof(register_args, traits) + sizeof(int),
         .target_name = target_name,
         .target_name_size = strlen(target_name),
+        .handler = handler,
         .platform_name = "HOST",
         .platform_name_size = strlen("HOST"),
     };
-    memcpy(&args.handler, &handler, sizeof(handler));
     PJRT_Error *error = registry->register_handler(&args);
     return ct_status_note(ct__pjrt_status(plugin, error, "PJRT_FFI_Register_Handler", __FILE__, __LINE__),
                           "registering the kernel %s", target_name);
+}
+
+/* Plugins take a second handler for a name without a word, so the names are kept here. */
+ct_status *ct_ffi_register(ct_plugin *plugin, const char *target_name, ct_ffi_handler *handler)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    void *wanted;
+    memcpy(&wanted, &handler, sizeof(wanted)); /* ISO C has no cast from functions to objects */
+    pthread_mutex_lock(&lock);
+    void *known = ct_map_get(&plugin->kernels, target_name);
+    ct_status *status = NULL;
+    if (known && known != wanted)
+        status = ct_error(CT_CODE_ALREADY_EXISTS, "there is another kernel called %s", target_name);
+    else if (!known && !(status = register_kernel(plugin, target_name, wanted)))
+        ct_map_set(&plugin->kernels, target_name, wanted);
+    pthread_mutex_unlock(&lock);
+    return status;
 }
 
 /* Fills in what the runtime asks on the first call of a handler. */

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/dtype.h"
+#include "base/map.h"
 #include "base/status.h"
 #include "pjrt/compile_options.h"
 #include "pjrt/value.h"
@@ -32,6 +33,7 @@ struct ct_plugin {
     size_t num_attributes;
     const char *stablehlo_version;
     const char *identity; /* tells builds apart, for cache keys */
+    ct_map kernels;       /* target name to handler, of ffi.c */
 };
 
 struct ct_memory {

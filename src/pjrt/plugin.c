@@ -115,11 +115,13 @@ static ct_status *load_path(const char *path, const ct_plugin_opts *opts, ct_plu
     plugin->path = ct_strdup(path);
     if (!opts->show_log) quiet_log();
     ct_arena_init(&plugin->arena);
+    ct_map_init(&plugin->kernels);
     PJRT_Plugin_Initialize_Args args = {CT_PJRT_ARGS(PJRT_Plugin_Initialize)};
     ct_status *status = open_library(path, &plugin->api);
     if (!status) status = CT_PJRT(plugin, PJRT_Plugin_Initialize, &args);
     if (!status) status = read_attributes(plugin);
     if (status) {
+        ct_map_deinit(&plugin->kernels);
         ct_arena_deinit(&plugin->arena);
         free(plugin->path);
         free(plugin);
