@@ -294,7 +294,7 @@ static void test_leftovers(void **state)
 static void flip(const char *path, off_t offset)
 {
     int descriptor = open(path, O_RDWR);
-    unsigned char byte;
+    unsigned char byte = 0;
     assert_true(descriptor >= 0 && pread(descriptor, &byte, 1, offset) == 1);
     byte ^= 1;
     assert_int_equal(pwrite(descriptor, &byte, 1, offset), 1);
