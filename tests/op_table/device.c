@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/rng.h"
 #include "graph/node.h"
 #include "op_table.h"
 #include "pjrt/executable.h"
@@ -79,4 +80,55 @@ void op_program_free(op_program *program)
 {
     ct_executable_free(program->executable);
     free(program);
+}
+
+/* ---- gradients ---- */
+
+double op_uniform(uint32_t stream, uint32_t index)
+{
+    uint32_t bits[2];
+    ct_threefry((const uint32_t[2]){stream, 2}, (const uint32_t[2]){index, 0}, bits);
+    return (bits[0] + 0.5) / 4294967296.0;
+}
+
+bool op_near(double a, double b, double tolerance)
+{
+    if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
+    if (isinf(a) || isinf(b)) return a == b;
+    return fabs(a - b) <= tolerance * (1 + fabs(b));
+}
+
+void op_check_gradients(ct_graph *graph, const ct_array *inputs, int num_inputs, double tolerance, const char *what)
+{
+    op_program *program = op_compile(graph, what);
+    int num_outputs = op_num_outputs(program);
+    ct_array *outputs = ct_alloc_zeroed((size_t)num_outputs, sizeof(*outputs));
+    ct_array *again = ct_alloc_zeroed((size_t)num_outputs, sizeof(*again));
+    op_run(program, inputs, outputs);
+    int next = 1;
+    for (int i = 0; i < num_inputs; i++) {
+        if (inputs[i].dtype != CT_DTYPE_F64) continue;
+        const ct_array *gradient = &outputs[next++];
+        double *values = inputs[i].data;
+        for (int64_t j = 0; j < ct_array_num_elements(&inputs[i]); j++) {
+            static const double h = 1e-5;
+            double before = values[j], loss[2];
+            for (int side = 0; side < 2; side++) {
+                values[j] = before + (side ? h : -h);
+                op_run(program, inputs, again);
+                loss[side] = *(double *)again[0].data;
+                for (int k = 0; k < num_outputs; k++) ct_array_free(&again[k]);
+            }
+            values[j] = before;
+            double difference = (loss[1] - loss[0]) / (2 * h), value = ((double *)gradient->data)[j];
+            double scale = fabs(*(double *)outputs[0].data);
+            if (!op_near(value, difference, tolerance * (1 + scale)))
+                fail_msg("%s: the gradient of input %d, element %lld is %.12g, differences give %.12g", what, i,
+                         (long long)j, value, difference);
+        }
+    }
+    for (int k = 0; k < num_outputs; k++) ct_array_free(&outputs[k]);
+    free(outputs);
+    free(again);
+    op_program_free(program);
 }

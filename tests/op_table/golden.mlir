@@ -587,3 +587,204 @@ module @test {
     "func.return"(%5, %9) : (tensor<2x3x4xf32>, tensor<2x3x4xi1>) -> ()
   }
 }
+// scan
+module @test {
+  func.func public @main(%0: tensor<3xf32>, %1: tensor<4x3xf32>, %2: tensor<3x3xf32>, %3: tensor<3xf32>) -> (tensor<3xf32>, tensor<i32>, tensor<3xf32>, tensor<3xf32>, tensor<4x3xf32>, tensor<4xi32>, tensor<4x3xf32>) {
+    %4 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %5 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %6 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %7 = "stablehlo.broadcast_in_dim"(%6) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<4x3xf32>
+    %8 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %9 = "stablehlo.broadcast_in_dim"(%8) <{broadcast_dimensions = array<i64>}> : (tensor<i32>) -> tensor<4xi32>
+    %10 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %11 = "stablehlo.broadcast_in_dim"(%10) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<4x3xf32>
+    %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22 = "stablehlo.while"(%5, %0, %4, %3, %0, %7, %9, %11, %1, %2, %1) ({
+      ^bb0(%23: tensor<i32>, %24: tensor<3xf32>, %25: tensor<i32>, %26: tensor<3xf32>, %27: tensor<3xf32>, %28: tensor<4x3xf32>, %29: tensor<4xi32>, %30: tensor<4x3xf32>, %31: tensor<4x3xf32>, %32: tensor<3x3xf32>, %33: tensor<4x3xf32>):
+      %34 = "stablehlo.constant"() <{value = dense<4> : tensor<i32>}> : () -> tensor<i32>
+      %35 = "stablehlo.compare"(%23, %34) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      "stablehlo.return"(%35) : (tensor<i1>) -> ()
+    }, {
+      ^bb0(%36: tensor<i32>, %37: tensor<3xf32>, %38: tensor<i32>, %39: tensor<3xf32>, %40: tensor<3xf32>, %41: tensor<4x3xf32>, %42: tensor<4xi32>, %43: tensor<4x3xf32>, %44: tensor<4x3xf32>, %45: tensor<3x3xf32>, %46: tensor<4x3xf32>):
+      %47 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+      %48 = "stablehlo.dynamic_slice"(%44, %36, %47) <{slice_sizes = array<i64: 1, 3>}> : (tensor<4x3xf32>, tensor<i32>, tensor<i32>) -> tensor<1x3xf32>
+      %49 = "stablehlo.reshape"(%48) : (tensor<1x3xf32>) -> tensor<3xf32>
+      %50 = "stablehlo.convert"(%38) : (tensor<i32>) -> tensor<f32>
+      %51 = "stablehlo.dot_general"(%37, %45) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<3xf32>, tensor<3x3xf32>) -> tensor<3xf32>
+      %52 = "stablehlo.constant"() <{value = dense<1.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+      %53 = "stablehlo.add"(%50, %52) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      %54 = "stablehlo.broadcast_in_dim"(%53) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+      %55 = "stablehlo.multiply"(%49, %54) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %56 = "stablehlo.add"(%51, %55) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %57 = "stablehlo.tanh"(%56) : (tensor<3xf32>) -> tensor<3xf32>
+      %58 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
+      %59 = "stablehlo.add"(%38, %58) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      %60 = "stablehlo.add"(%37, %40) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %61 = "stablehlo.multiply"(%60, %39) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %62 = "stablehlo.broadcast_in_dim"(%37) <{broadcast_dimensions = array<i64: 1>}> : (tensor<3xf32>) -> tensor<4x3xf32>
+      %63 = "stablehlo.multiply"(%46, %62) : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+      %64 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+      %65 = "stablehlo.reduce"(%63, %64) <{dimensions = array<i64: 0>}> ({ ^bb0(%66: tensor<f32>, %67: tensor<f32>): %68 = "stablehlo.add"(%66, %67) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%68) : (tensor<f32>) -> () }) : (tensor<4x3xf32>, tensor<f32>) -> tensor<3xf32>
+      %69 = "stablehlo.reshape"(%61) : (tensor<3xf32>) -> tensor<1x3xf32>
+      %70 = "stablehlo.dynamic_update_slice"(%41, %69, %36, %47) : (tensor<4x3xf32>, tensor<1x3xf32>, tensor<i32>, tensor<i32>) -> tensor<4x3xf32>
+      %71 = "stablehlo.reshape"(%38) : (tensor<i32>) -> tensor<1xi32>
+      %72 = "stablehlo.dynamic_update_slice"(%42, %71, %36) : (tensor<4xi32>, tensor<1xi32>, tensor<i32>) -> tensor<4xi32>
+      %73 = "stablehlo.reshape"(%65) : (tensor<3xf32>) -> tensor<1x3xf32>
+      %74 = "stablehlo.dynamic_update_slice"(%43, %73, %36, %47) : (tensor<4x3xf32>, tensor<1x3xf32>, tensor<i32>, tensor<i32>) -> tensor<4x3xf32>
+      %75 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
+      %76 = "stablehlo.add"(%36, %75) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      "stablehlo.return"(%76, %57, %59, %39, %49, %70, %72, %74, %44, %45, %46) : (tensor<i32>, tensor<3xf32>, tensor<i32>, tensor<3xf32>, tensor<3xf32>, tensor<4x3xf32>, tensor<4xi32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<3x3xf32>, tensor<4x3xf32>) -> ()
+    }) : (tensor<i32>, tensor<3xf32>, tensor<i32>, tensor<3xf32>, tensor<3xf32>, tensor<4x3xf32>, tensor<4xi32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<3x3xf32>, tensor<4x3xf32>) -> (tensor<i32>, tensor<3xf32>, tensor<i32>, tensor<3xf32>, tensor<3xf32>, tensor<4x3xf32>, tensor<4xi32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<3x3xf32>, tensor<4x3xf32>)
+    "func.return"(%13, %14, %15, %16, %17, %18, %19) : (tensor<3xf32>, tensor<i32>, tensor<3xf32>, tensor<3xf32>, tensor<4x3xf32>, tensor<4xi32>, tensor<4x3xf32>) -> ()
+  }
+}
+// scan, reverse
+module @test {
+  func.func public @main(%0: tensor<3xf32>, %1: tensor<4x3xf32>, %2: tensor<3x3xf32>, %3: tensor<3xf32>) -> (tensor<3xf32>, tensor<i32>, tensor<3xf32>, tensor<3xf32>, tensor<4x3xf32>, tensor<4xi32>, tensor<4x3xf32>) {
+    %4 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %5 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %6 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %7 = "stablehlo.broadcast_in_dim"(%6) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<4x3xf32>
+    %8 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %9 = "stablehlo.broadcast_in_dim"(%8) <{broadcast_dimensions = array<i64>}> : (tensor<i32>) -> tensor<4xi32>
+    %10 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %11 = "stablehlo.broadcast_in_dim"(%10) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<4x3xf32>
+    %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22 = "stablehlo.while"(%5, %0, %4, %3, %0, %7, %9, %11, %1, %2, %1) ({
+      ^bb0(%23: tensor<i32>, %24: tensor<3xf32>, %25: tensor<i32>, %26: tensor<3xf32>, %27: tensor<3xf32>, %28: tensor<4x3xf32>, %29: tensor<4xi32>, %30: tensor<4x3xf32>, %31: tensor<4x3xf32>, %32: tensor<3x3xf32>, %33: tensor<4x3xf32>):
+      %34 = "stablehlo.constant"() <{value = dense<4> : tensor<i32>}> : () -> tensor<i32>
+      %35 = "stablehlo.compare"(%23, %34) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      "stablehlo.return"(%35) : (tensor<i1>) -> ()
+    }, {
+      ^bb0(%36: tensor<i32>, %37: tensor<3xf32>, %38: tensor<i32>, %39: tensor<3xf32>, %40: tensor<3xf32>, %41: tensor<4x3xf32>, %42: tensor<4xi32>, %43: tensor<4x3xf32>, %44: tensor<4x3xf32>, %45: tensor<3x3xf32>, %46: tensor<4x3xf32>):
+      %47 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+      %48 = "stablehlo.constant"() <{value = dense<3> : tensor<i32>}> : () -> tensor<i32>
+      %49 = "stablehlo.subtract"(%48, %36) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      %50 = "stablehlo.dynamic_slice"(%44, %49, %47) <{slice_sizes = array<i64: 1, 3>}> : (tensor<4x3xf32>, tensor<i32>, tensor<i32>) -> tensor<1x3xf32>
+      %51 = "stablehlo.reshape"(%50) : (tensor<1x3xf32>) -> tensor<3xf32>
+      %52 = "stablehlo.convert"(%38) : (tensor<i32>) -> tensor<f32>
+      %53 = "stablehlo.dot_general"(%37, %45) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<3xf32>, tensor<3x3xf32>) -> tensor<3xf32>
+      %54 = "stablehlo.constant"() <{value = dense<1.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+      %55 = "stablehlo.add"(%52, %54) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      %56 = "stablehlo.broadcast_in_dim"(%55) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+      %57 = "stablehlo.multiply"(%51, %56) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %58 = "stablehlo.add"(%53, %57) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %59 = "stablehlo.tanh"(%58) : (tensor<3xf32>) -> tensor<3xf32>
+      %60 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
+      %61 = "stablehlo.add"(%38, %60) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      %62 = "stablehlo.add"(%37, %40) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %63 = "stablehlo.multiply"(%62, %39) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %64 = "stablehlo.broadcast_in_dim"(%37) <{broadcast_dimensions = array<i64: 1>}> : (tensor<3xf32>) -> tensor<4x3xf32>
+      %65 = "stablehlo.multiply"(%46, %64) : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+      %66 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+      %67 = "stablehlo.reduce"(%65, %66) <{dimensions = array<i64: 0>}> ({ ^bb0(%68: tensor<f32>, %69: tensor<f32>): %70 = "stablehlo.add"(%68, %69) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%70) : (tensor<f32>) -> () }) : (tensor<4x3xf32>, tensor<f32>) -> tensor<3xf32>
+      %71 = "stablehlo.reshape"(%63) : (tensor<3xf32>) -> tensor<1x3xf32>
+      %72 = "stablehlo.dynamic_update_slice"(%41, %71, %49, %47) : (tensor<4x3xf32>, tensor<1x3xf32>, tensor<i32>, tensor<i32>) -> tensor<4x3xf32>
+      %73 = "stablehlo.reshape"(%38) : (tensor<i32>) -> tensor<1xi32>
+      %74 = "stablehlo.dynamic_update_slice"(%42, %73, %49) : (tensor<4xi32>, tensor<1xi32>, tensor<i32>) -> tensor<4xi32>
+      %75 = "stablehlo.reshape"(%67) : (tensor<3xf32>) -> tensor<1x3xf32>
+      %76 = "stablehlo.dynamic_update_slice"(%43, %75, %49, %47) : (tensor<4x3xf32>, tensor<1x3xf32>, tensor<i32>, tensor<i32>) -> tensor<4x3xf32>
+      %77 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
+      %78 = "stablehlo.add"(%36, %77) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      "stablehlo.return"(%78, %59, %61, %39, %51, %72, %74, %76, %44, %45, %46) : (tensor<i32>, tensor<3xf32>, tensor<i32>, tensor<3xf32>, tensor<3xf32>, tensor<4x3xf32>, tensor<4xi32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<3x3xf32>, tensor<4x3xf32>) -> ()
+    }) : (tensor<i32>, tensor<3xf32>, tensor<i32>, tensor<3xf32>, tensor<3xf32>, tensor<4x3xf32>, tensor<4xi32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<3x3xf32>, tensor<4x3xf32>) -> (tensor<i32>, tensor<3xf32>, tensor<i32>, tensor<3xf32>, tensor<3xf32>, tensor<4x3xf32>, tensor<4xi32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<3x3xf32>, tensor<4x3xf32>)
+    "func.return"(%13, %14, %15, %16, %17, %18, %19) : (tensor<3xf32>, tensor<i32>, tensor<3xf32>, tensor<3xf32>, tensor<4x3xf32>, tensor<4xi32>, tensor<4x3xf32>) -> ()
+  }
+}
+// scan without carries
+module @test {
+  func.func public @main(%0: tensor<4x3xf32>, %1: tensor<3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>) {
+    %2 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %3 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %4 = "stablehlo.broadcast_in_dim"(%3) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<4x3xf32>
+    %5 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %6 = "stablehlo.broadcast_in_dim"(%5) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<4x3xf32>
+    %7, %8, %9, %10, %11 = "stablehlo.while"(%2, %4, %6, %0, %1) ({
+      ^bb0(%12: tensor<i32>, %13: tensor<4x3xf32>, %14: tensor<4x3xf32>, %15: tensor<4x3xf32>, %16: tensor<3xf32>):
+      %17 = "stablehlo.constant"() <{value = dense<4> : tensor<i32>}> : () -> tensor<i32>
+      %18 = "stablehlo.compare"(%12, %17) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      "stablehlo.return"(%18) : (tensor<i1>) -> ()
+    }, {
+      ^bb0(%19: tensor<i32>, %20: tensor<4x3xf32>, %21: tensor<4x3xf32>, %22: tensor<4x3xf32>, %23: tensor<3xf32>):
+      %24 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+      %25 = "stablehlo.dynamic_slice"(%22, %19, %24) <{slice_sizes = array<i64: 1, 3>}> : (tensor<4x3xf32>, tensor<i32>, tensor<i32>) -> tensor<1x3xf32>
+      %26 = "stablehlo.reshape"(%25) : (tensor<1x3xf32>) -> tensor<3xf32>
+      %27 = "stablehlo.multiply"(%26, %23) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %28 = "stablehlo.reshape"(%27) : (tensor<3xf32>) -> tensor<1x3xf32>
+      %29 = "stablehlo.dynamic_update_slice"(%20, %28, %19, %24) : (tensor<4x3xf32>, tensor<1x3xf32>, tensor<i32>, tensor<i32>) -> tensor<4x3xf32>
+      %30 = "stablehlo.reshape"(%23) : (tensor<3xf32>) -> tensor<1x3xf32>
+      %31 = "stablehlo.dynamic_update_slice"(%21, %30, %19, %24) : (tensor<4x3xf32>, tensor<1x3xf32>, tensor<i32>, tensor<i32>) -> tensor<4x3xf32>
+      %32 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
+      %33 = "stablehlo.add"(%19, %32) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      "stablehlo.return"(%33, %29, %31, %22, %23) : (tensor<i32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<3xf32>) -> ()
+    }) : (tensor<i32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<3xf32>) -> (tensor<i32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<3xf32>)
+    "func.return"(%8, %9) : (tensor<4x3xf32>, tensor<4x3xf32>) -> ()
+  }
+}
+// cond
+module @test {
+  func.func public @main(%0: tensor<3xf32>, %1: tensor<3xf32>, %2: tensor<f32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
+    %3 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %4 = "stablehlo.compare"(%2, %3) <{comparison_direction = #stablehlo<comparison_direction GT>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %5, %6 = "stablehlo.if"(%4) ({
+      %7 = "stablehlo.multiply"(%0, %1) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      "stablehlo.return"(%7, %0) : (tensor<3xf32>, tensor<3xf32>) -> ()
+    }, {
+      %8 = "stablehlo.sine"(%1) : (tensor<3xf32>) -> tensor<3xf32>
+      %9 = "stablehlo.add"(%0, %0) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      "stablehlo.return"(%8, %9) : (tensor<3xf32>, tensor<3xf32>) -> ()
+    }) : (tensor<i1>) -> (tensor<3xf32>, tensor<3xf32>)
+    %10 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %11 = "stablehlo.compare"(%2, %10) <{comparison_direction = #stablehlo<comparison_direction LE>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %12, %13 = "stablehlo.if"(%11) ({
+      %14 = "stablehlo.multiply"(%0, %1) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      "stablehlo.return"(%14, %0) : (tensor<3xf32>, tensor<3xf32>) -> ()
+    }, {
+      %15 = "stablehlo.sine"(%1) : (tensor<3xf32>) -> tensor<3xf32>
+      %16 = "stablehlo.add"(%0, %0) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      "stablehlo.return"(%15, %16) : (tensor<3xf32>, tensor<3xf32>) -> ()
+    }) : (tensor<i1>) -> (tensor<3xf32>, tensor<3xf32>)
+    "func.return"(%5, %6, %12, %13) : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> ()
+  }
+}
+// while
+module @test {
+  func.func public @main(%0: tensor<3xf32>) -> (tensor<3xf32>, tensor<i1>) {
+    %1 = "stablehlo.constant"() <{value = dense<1.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %2 = "stablehlo.broadcast_in_dim"(%1) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %3 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %4, %5, %6 = "stablehlo.while"(%2, %3, %0) ({
+      ^bb0(%7: tensor<3xf32>, %8: tensor<i32>, %9: tensor<3xf32>):
+      %10 = "stablehlo.multiply"(%7, %7) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %11 = "stablehlo.subtract"(%10, %9) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %12 = "stablehlo.abs"(%11) : (tensor<3xf32>) -> tensor<3xf32>
+      %13 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+      %14 = "stablehlo.reduce"(%12, %13) <{dimensions = array<i64: 0>}> ({ ^bb0(%15: tensor<f32>, %16: tensor<f32>): %17 = "stablehlo.maximum"(%15, %16) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%17) : (tensor<f32>) -> () }) : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+      %18 = "stablehlo.constant"() <{value = dense<50> : tensor<i32>}> : () -> tensor<i32>
+      %19 = "stablehlo.compare"(%8, %18) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %20 = "stablehlo.constant"() <{value = dense<9.99999975e-06> : tensor<f32>}> : () -> tensor<f32>
+      %21 = "stablehlo.compare"(%14, %20) <{comparison_direction = #stablehlo<comparison_direction GT>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %22 = "stablehlo.and"(%21, %19) : (tensor<i1>, tensor<i1>) -> tensor<i1>
+      "stablehlo.return"(%22) : (tensor<i1>) -> ()
+    }, {
+      ^bb0(%23: tensor<3xf32>, %24: tensor<i32>, %25: tensor<3xf32>):
+      %26 = "stablehlo.divide"(%25, %23) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %27 = "stablehlo.add"(%23, %26) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %28 = "stablehlo.constant"() <{value = dense<5.00000000e-01> : tensor<f32>}> : () -> tensor<f32>
+      %29 = "stablehlo.broadcast_in_dim"(%28) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+      %30 = "stablehlo.multiply"(%27, %29) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %31 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
+      %32 = "stablehlo.add"(%24, %31) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+      "stablehlo.return"(%30, %32, %25) : (tensor<3xf32>, tensor<i32>, tensor<3xf32>) -> ()
+    }) : (tensor<3xf32>, tensor<i32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<i32>, tensor<3xf32>)
+    %33 = "stablehlo.constant"() <{value = dense<10> : tensor<i32>}> : () -> tensor<i32>
+    %34 = "stablehlo.compare"(%5, %33) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    "func.return"(%4, %34) : (tensor<3xf32>, tensor<i1>) -> ()
+  }
+}
+// optimization_barrier
+module @test {
+  func.func public @main(%0: tensor<3xf32>, %1: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
+    %2 = "stablehlo.sine"(%0) : (tensor<3xf32>) -> tensor<3xf32>
+    %3, %4 = "stablehlo.optimization_barrier"(%2, %1) : (tensor<3xf32>, tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>)
+    "func.return"(%3, %4) : (tensor<3xf32>, tensor<3xf32>) -> ()
+  }
+}

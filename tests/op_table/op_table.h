@@ -69,6 +69,8 @@ int op_num_outputs(const op_program *program);
 void op_program_free(op_program *program);
 
 /* Numbers for tests: uniform in [0, 1) from a stream and an index. */
+/* |a - b| <= tolerance (1 + |b|); NaNs and infinities are equal to themselves. */
+bool op_near(double a, double b, double tolerance);
 double op_uniform(uint32_t stream, uint32_t index);
 
 /* Gradients of a scalar program's first output against central differences: graph has `num_inputs` inputs, all f64 ones

@@ -1,19 +1,14 @@
 /* Runs the cases of the table in each mode. Arguments: a substring of case names to run only those. */
 #include "op_table.h"
+#include "random_programs.h"
 
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "graph/node.h"
 
-static const op_family *const families[] = {&elementwise_cases, &shape_cases, &contraction_cases, &lookup_cases};
+static const op_family *const families[] = {&elementwise_cases, &shape_cases, &contraction_cases, &lookup_cases,
+                                            &control_cases};
 static const char *only = "";
-
-double op_uniform(uint32_t stream, uint32_t index)
-{
-    uint32_t bits[2];
-    ct_threefry((const uint32_t[2]){stream, 2}, (const uint32_t[2]){index, 0}, bits);
-    return (bits[0] + 0.5) / 4294967296.0;
-}
 
 static bool wanted(const op_case *c)
 {
@@ -81,13 +76,6 @@ static double tolerance_of(ct_dtype dtype)
     }
 }
 
-static bool near(double a, double b, double tolerance)
-{
-    if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
-    if (isinf(a) || isinf(b)) return a == b;
-    return fabs(a - b) <= tolerance * (1 + fabs(b));
-}
-
 static double *to_doubles(const ct_array *array)
 {
     int64_t count = ct_array_num_elements(array);
@@ -126,7 +114,7 @@ static void forward(const op_case *c, ct_dtype dtype)
         tolerance *= c->tolerance != 0 ? c->tolerance : 1;
         for (int64_t j = 0; j < ct_array_num_elements(&outputs[i]); j++) {
             double value = ct_array_get(&outputs[i], j);
-            if (!near(value, expected[i][j], tolerance))
+            if (!op_near(value, expected[i][j], tolerance))
                 fail_msg("%s: output %d, element %lld is %.17g, expected %.17g", what, i, (long long)j, value,
                          expected[i][j]);
         }
@@ -140,41 +128,6 @@ static void forward(const op_case *c, ct_dtype dtype)
 }
 
 /* ---- GRAD ---- */
-
-void op_check_gradients(ct_graph *graph, const ct_array *inputs, int num_inputs, double tolerance, const char *what)
-{
-    op_program *program = op_compile(graph, what);
-    int num_outputs = op_num_outputs(program);
-    ct_array *outputs = ct_alloc_zeroed((size_t)num_outputs, sizeof(*outputs));
-    ct_array *again = ct_alloc_zeroed((size_t)num_outputs, sizeof(*again));
-    op_run(program, inputs, outputs);
-    int next = 1;
-    for (int i = 0; i < num_inputs; i++) {
-        if (inputs[i].dtype != CT_DTYPE_F64) continue;
-        const ct_array *gradient = &outputs[next++];
-        double *values = inputs[i].data;
-        for (int64_t j = 0; j < ct_array_num_elements(&inputs[i]); j++) {
-            static const double h = 1e-5;
-            double before = values[j], loss[2];
-            for (int side = 0; side < 2; side++) {
-                values[j] = before + (side ? h : -h);
-                op_run(program, inputs, again);
-                loss[side] = *(double *)again[0].data;
-                for (int k = 0; k < num_outputs; k++) ct_array_free(&again[k]);
-            }
-            values[j] = before;
-            double difference = (loss[1] - loss[0]) / (2 * h), value = ((double *)gradient->data)[j];
-            double scale = fabs(*(double *)outputs[0].data);
-            if (!near(value, difference, tolerance * (1 + scale)))
-                fail_msg("%s: the gradient of input %d, element %lld is %.12g, differences give %.12g", what, i,
-                         (long long)j, value, difference);
-        }
-    }
-    for (int k = 0; k < num_outputs; k++) ct_array_free(&outputs[k]);
-    free(outputs);
-    free(again);
-    op_program_free(program);
-}
 
 static void grad(const op_case *c)
 {
@@ -287,10 +240,20 @@ static void test_grad(void **state)
     grad(*state);
 }
 
+/* CT_RANDOM_PROGRAMS=first:count runs others than the usual ones. */
+static void test_random_programs(void **state)
+{
+    (void)state;
+    int first = 0, count = 16;
+    const char *range = getenv("CT_RANDOM_PROGRAMS");
+    if (range) assert_int_equal(sscanf(range, "%d:%d", &first, &count), 2);
+    for (int i = 0; i < count; i++) op_check_random_program(first + i);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) only = argv[1];
-    size_t count = 1;
+    size_t count = 2;
     for (size_t f = 0; f < CT_COUNT(families); f++) count += 2 * families[f]->count;
     struct CMUnitTest *tests = ct_alloc_zeroed(count, sizeof(*tests));
     size_t n = 0;
@@ -309,6 +272,8 @@ int main(int argc, char **argv)
                                                  .test_func = test_grad,
                                                  .initial_state = (void *)(uintptr_t)c};
         }
+    if (strstr("random programs", only))
+        tests[n++] = (struct CMUnitTest){.name = ct_strdup("GRAD random programs"), .test_func = test_random_programs};
     if (!*only) tests[n++] = (struct CMUnitTest){.name = ct_strdup("PRINT"), .test_func = test_print};
     op_open();
     int failed = _cmocka_run_group_tests("op_table", tests, n, NULL, NULL);
