@@ -195,22 +195,29 @@ static ct_status *read_members(ct_json_value root, ct_arena *arena, ct__manifest
     return ct_json_need_object(root, "info", &info);
 }
 
-ct_status *ct__manifest_read(const char *path, ct_arena *arena, ct__manifest *out_manifest, ct_json **out_json)
+ct_status *ct__manifest_parse(const char *path, char *text, size_t length, ct_arena *arena, ct__manifest *out_manifest,
+                              ct_json **out_json)
 {
     *out_manifest = (ct__manifest){0};
     *out_json = NULL;
+    ct_json *json;
+    CT_TRY(check_hash(path, text, length));
+    CT_TRY(ct_json_parse(text, length, path, &json));
+    ct_status *status = read_members(ct_json_root(json), arena, out_manifest);
+    if (status)
+        ct_json_free(json);
+    else
+        *out_json = json;
+    return status;
+}
+
+ct_status *ct__manifest_read(const char *path, ct_arena *arena, ct__manifest *out_manifest, ct_json **out_json)
+{
+    *out_json = NULL;
     char *text;
     size_t length;
-    ct_json *json = NULL;
     CT_TRY(ct_file_read(path, &text, &length));
-    ct_status *status = NULL;
-    CT_TRY_OUT(check_hash(path, text, length));
-    CT_TRY_OUT(ct_json_parse(text, length, path, &json));
-    CT_TRY_OUT(read_members(ct_json_root(json), arena, out_manifest));
-    *out_json = json;
-    json = NULL;
-out:
-    ct_json_free(json);
+    ct_status *status = ct__manifest_parse(path, text, length, arena, out_manifest, out_json);
     free(text);
     return ct_status_note(status, "reading %s", path);
 }

@@ -38,4 +38,8 @@ char *ct__manifest_text(const ct__manifest *manifest, ct_json_value info);
 CT_MUST_USE ct_status *ct__manifest_read(const char *path, ct_arena *arena, ct__manifest *out_manifest,
                                          ct_json **out_json);
 
+/* The same from memory; the digits of the hash in text become zeros. */
+CT_MUST_USE ct_status *ct__manifest_parse(const char *path, char *text, size_t length, ct_arena *arena,
+                                          ct__manifest *out_manifest, ct_json **out_json);
+
 #endif
