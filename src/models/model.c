@@ -135,11 +135,7 @@ int64_t ct_model_num_params(const ct_model_config *config, const ct_model_family
     return count;
 }
 
-double ct_model_flops_per_token(const ct_model_config *config, const ct_model_family *family, int64_t seq_len)
+int64_t ct_model_num_embedding_params(const ct_model_config *config, const ct_model_family *family)
 {
-    double multiplied = (double)ct_model_num_params(config, family);
-    if (!config->tied) multiplied -= (double)spec_elements(config, family->embedding);
-    double attention =
-        12.0 * (double)config->num_layers * (double)config->num_heads * (double)config->head_dim * (double)seq_len;
-    return 6 * multiplied + attention;
+    return spec_elements(config, family->embedding);
 }

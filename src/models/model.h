@@ -55,9 +55,7 @@ const char *ct_model_hf_name(const ct_model_param *param, int64_t layer, char bu
 int64_t ct_model_param_layers(const ct_model *model, const ct_model_param *param); /* tensors in a checkpoint: 1 or num_layers */
 
 int64_t ct_model_num_params(const ct_model_config *config, const ct_model_family *family);
-/* 6 FLOPs per parameter that multiplies (the embedding counts only when it is the head too), 12 layers heads head_dim
- * seq for attention, causality not halved: TorchTitan's convention. */
-double ct_model_flops_per_token(const ct_model_config *config, const ct_model_family *family, int64_t seq_len);
+int64_t ct_model_num_embedding_params(const ct_model_config *config, const ct_model_family *family);
 
 /* Declares the parameters as inputs of the graph: out_params[num_params]. */
 void ct_model_inputs(const ct_model *model, ct_graph *graph, ct_dtype dtype, ct_tensor **out_params);

@@ -1,1 +1,1 @@
-ct_module(train DEPS base formats optim)
+ct_module(train DEPS data checkpoint tokenizer optim models nn kernels autodiff graph pjrt formats base)

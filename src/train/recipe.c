@@ -351,12 +351,12 @@ const char *ct_recipe_where(const ct_recipe *recipe, const char *key_name)
     return origin ? origin : "default";
 }
 
-int64_t ct_recipe_num_microbatches(const ct_recipe *recipe, int64_t data_parallel_count)
+int64_t ct_recipe_num_microbatches(const ct_recipe *recipe)
 {
     int64_t global = recipe->training.global_batch_size;
     if (global == -1) return 1;
-    int64_t num = global / recipe->training.local_batch_size / data_parallel_count;
-    CT_ASSERT(num * recipe->training.local_batch_size * data_parallel_count == global);
+    int64_t num = global / recipe->training.local_batch_size / recipe->device.count;
+    CT_ASSERT(num * recipe->training.local_batch_size * recipe->device.count == global);
     return num;
 }
 

@@ -19,7 +19,9 @@
 #include "base/dtype.h"
 #include "base/status.h"
 #include "base/str.h"
+#include "graph/remat.h"
 #include "optim/schedule.h"
+#include "pjrt/value.h"
 
 typedef enum ct_recipe_dataset { CT_DATASET_TEXT, CT_DATASET_TOKENS } ct_recipe_dataset;
 
@@ -28,26 +30,13 @@ typedef enum ct_recipe_optimizer_implementation {
     CT_OPTIMIZER_FUSED_OPT_STATES_BF16, /* moments in bfloat16 */
 } ct_recipe_optimizer_implementation;
 
-typedef enum ct_recipe_remat { CT_REMAT_NONE, CT_REMAT_SELECTIVE, CT_REMAT_FULL } ct_recipe_remat;
-
 typedef struct ct_recipe_list {
     const char *const *items;
     size_t num_items;
 } ct_recipe_list;
 
-typedef enum ct_recipe_flag_type { CT_FLAG_BOOL, CT_FLAG_INT, CT_FLAG_FLOAT, CT_FLAG_STRING } ct_recipe_flag_type;
-
-typedef struct ct_recipe_flag {
-    const char *name;
-    ct_recipe_flag_type type;
-    bool boolean;
-    int64_t integer;
-    double number;
-    const char *string;
-} ct_recipe_flag;
-
 typedef struct ct_recipe_flags {
-    const ct_recipe_flag *items;
+    const ct_named_value *items;
     size_t num_items;
 } ct_recipe_flags;
 
@@ -69,7 +58,6 @@ typedef struct ct_recipe {
         double max_norm; /* infinite: no clipping */
         ct_dtype dtype;
         ct_dtype mixed_precision_param;
-        ct_dtype mixed_precision_reduce;
     } training;
     struct {
         const char *name; /* "AdamW" */
@@ -96,7 +84,7 @@ typedef struct ct_recipe {
         bool initial_load_in_hf;
     } checkpoint;
     struct {
-        ct_recipe_remat mode;
+        ct_remat_mode mode;
         ct_recipe_list save; /* with CT_REMAT_SELECTIVE: the names to save; none given: the policy's own */
     } activation_checkpoint;
     struct {
@@ -109,6 +97,11 @@ typedef struct ct_recipe {
         const char *plugin_path; /* NULL: the platform's usual plugin */
     } device;
     struct {
+        const char *prompt;  /* what the sample after training begins with */
+        int64_t max_tokens;  /* of the sample; 0: none */
+        double temperature;  /* 0: the most likely token each time */
+    } sample;
+    struct {
         int64_t seed;
     } debug;
 
@@ -120,7 +113,6 @@ typedef struct ct_recipe {
 typedef struct ct_recipe_load_opts {
     const char *const *overrides; /* arguments as ct_recipe_override_length takes them */
     size_t num_overrides;
-    int64_t data_parallel_count; /* 0 means 1 */
     bool needs_data;             /* training.dataset_path must be given */
 } ct_recipe_load_opts;
 
@@ -146,7 +138,7 @@ size_t ct_recipe_override_length(const char *const *args, size_t num_args);
 const char *ct_recipe_where(const ct_recipe *recipe, const char *key);
 
 /* Microbatches per step (gradient accumulation): 1 for global_batch_size = -1. Checked at loading to divide. */
-int64_t ct_recipe_num_microbatches(const ct_recipe *recipe, int64_t data_parallel_count);
+int64_t ct_recipe_num_microbatches(const ct_recipe *recipe);
 
 /* The recipe's learning rate schedule. */
 ct_lr_schedule ct_recipe_lr_schedule(const ct_recipe *recipe);

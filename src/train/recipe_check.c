@@ -83,9 +83,9 @@ static void check_remat(const check *c)
 {
     const ct_recipe *recipe = c->recipe;
     if (are_fine(c, "activation_checkpoint.save", "activation_checkpoint.mode") &&
-        recipe->activation_checkpoint.save.num_items && recipe->activation_checkpoint.mode != CT_REMAT_SELECTIVE)
+        recipe->activation_checkpoint.save.num_items && recipe->activation_checkpoint.mode == CT_REMAT_NONE)
         ct__recipe_mistake(c->mistakes, where(c, "activation_checkpoint.save"),
-                           "activation_checkpoint.save needs activation_checkpoint.mode = \"selective\"");
+                           "activation_checkpoint.save needs activation_checkpoint.mode = \"selective\" or \"full\"");
 }
 
 static void check_device(const check *c)
@@ -118,7 +118,7 @@ void ct__recipe_check(const ct_recipe *recipe, const ct_recipe_load_opts *opts, 
         ct__recipe_mistake(mistakes, recipe->path ? recipe->path : "recipe", "training.dataset_path is required: %s",
                            recipe->training.dataset == CT_DATASET_TOKENS ? "a safetensors file with a tensor \"tokens\""
                                                                          : "a text file");
-    check_batch(&c, CT_MAX(opts->data_parallel_count, 1));
+    check_batch(&c, CT_MAX(recipe->device.count, 1));
     check_checkpoint(&c);
     check_remat(&c);
     check_device(&c);

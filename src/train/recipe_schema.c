@@ -39,12 +39,10 @@ const ct__recipe_key ct__recipe_keys[] = {
      .help = "visit the sequences in an order drawn from debug.seed"},
     {"training", "max_norm", CT__RECIPE_FLOAT, AT(training.max_norm), "1.0", .min = 0, .above_min = true,
      .may_be_infinite = true, .help = "largest L2 norm of the gradient, which is scaled down to it; inf: never scaled"},
-    {"training", "dtype", CT__RECIPE_DTYPE, AT(training.dtype), "float32", .allowed = "float32",
+    {"training", "dtype", CT__RECIPE_DTYPE, AT(training.dtype), "float32", .allowed = "float32|bfloat16",
      .help = "type of the master weights"},
     {"training", "mixed_precision_param", CT__RECIPE_DTYPE, AT(training.mixed_precision_param), "bfloat16",
      .allowed = "bfloat16|float32", .help = "type of weights and activations in forward and backward"},
-    {"training", "mixed_precision_reduce", CT__RECIPE_DTYPE, AT(training.mixed_precision_reduce), "float32",
-     .allowed = "float32", .help = "type in which gradients are summed"},
 
     {"optimizer", "name", CT__RECIPE_STRING, AT(optimizer.name), "AdamW", .allowed = "AdamW", .help = "optimizer"},
     {"optimizer", "lr", CT__RECIPE_FLOAT, AT(optimizer.lr), "8e-4", .min = 0,
@@ -92,7 +90,7 @@ const ct__recipe_key ct__recipe_keys[] = {
     {"activation_checkpoint", "mode", CT__RECIPE_CHOICE, AT(activation_checkpoint.mode), "selective",
      .allowed = "none|selective|full", .help = "what the backward pass computes again: nothing, some, all of a block"},
     {"activation_checkpoint", "save", CT__RECIPE_LIST, AT(activation_checkpoint.save), "",
-     .help = "with mode \"selective\": names of the values to save, in place of its own choice"},
+     .help = "names of values to save as well (\"attention_out\", \"attention_residual\"); not with mode \"none\""},
 
     {"compile", "cache_dir", CT__RECIPE_STRING, AT(compile.cache_dir), NULL, .may_be_empty = true,
      .help = "folder of compiled programs; unset: the user's cache folder; empty: no cache"},
@@ -105,6 +103,13 @@ const ct__recipe_key ct__recipe_keys[] = {
      .help = "number of devices; on cpu they are virtual"},
     {"device", "plugin_path", CT__RECIPE_STRING, AT(device.plugin_path), NULL,
      .help = "plugin to use for the platform in place of the usual one"},
+
+    {"sample", "prompt", CT__RECIPE_STRING, AT(sample.prompt), "", .may_be_empty = true,
+     .help = "what the text sampled after training begins with"},
+    {"sample", "max_tokens", CT__RECIPE_INT, AT(sample.max_tokens), "0", .min = 0, .max = MAX_COUNT,
+     .help = "tokens to sample and print after training with dataset \"text\"; 0: none"},
+    {"sample", "temperature", CT__RECIPE_FLOAT, AT(sample.temperature), "0.8", .min = 0,
+     .help = "temperature of the sample; 0: the likeliest token each time"},
 
     {"debug", "seed", CT__RECIPE_INT, AT(debug.seed), "42", .min = 0, .aliases = "training.seed",
      .help = "seed of initial weights and data order"},

@@ -96,12 +96,12 @@ static void test_every_kind_of_value(void **state)
     assert_int_equal(recipe->activation_checkpoint.save.num_items, 2);
     assert_string_equal(recipe->activation_checkpoint.save.items[1], "ffn_in");
     assert_string_equal(recipe->compile.cache_dir, "");
-    const ct_recipe_flag *flags = recipe->compile.xla_flags.items;
+    const ct_named_value *flags = recipe->compile.xla_flags.items;
     assert_int_equal(recipe->compile.xla_flags.num_items, 4);
-    assert_true(flags[0].type == CT_FLAG_BOOL && flags[0].boolean);
-    assert_true(flags[1].type == CT_FLAG_INT && flags[1].integer == 3);
-    assert_true(flags[2].type == CT_FLAG_FLOAT && flags[2].number == 0.5);
-    assert_true(flags[3].type == CT_FLAG_STRING && strcmp(flags[3].string, "x") == 0);
+    assert_true(flags[0].type == CT_VALUE_BOOL && flags[0].boolean);
+    assert_true(flags[1].type == CT_VALUE_INT && flags[1].integer == 3);
+    assert_true(flags[2].type == CT_VALUE_FLOAT && flags[2].number == 0.5);
+    assert_true(flags[3].type == CT_VALUE_TEXT && strcmp(flags[3].text, "x") == 0);
     assert_int_equal(ct_recipe_num_microbatches(recipe, 2), 4);
     assert_string_equal(ct_recipe_where(recipe, "training.dataset"), "r.toml:9");
     assert_string_equal(ct_recipe_where(recipe, "dump_folder"), "r.toml:1");
@@ -151,7 +151,7 @@ static void test_overrides(void **state)
     const ct_recipe_flags *flags = &recipe->compile.xla_flags;
     assert_int_equal(flags->num_items, 3);
     assert_string_equal(flags->items[0].name, "xla_keep");
-    assert_true(!flags->items[1].boolean && flags->items[1].type == CT_FLAG_BOOL);
+    assert_true(!flags->items[1].boolean && flags->items[1].type == CT_VALUE_BOOL);
     assert_true(flags->items[2].integer == 7);
     ct_recipe_free(recipe);
 }

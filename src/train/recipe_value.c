@@ -126,23 +126,23 @@ static bool set_list(ct_recipe *recipe, ct_recipe_list *list, const ct_toml *val
 /* Adds a flag, or replaces the one of the same name. */
 static bool add_flag(ct_recipe *recipe, ct_recipe_flags *flags, const char *name, const ct_toml *value)
 {
-    ct_recipe_flag flag = {.name = ct_arena_strdup(&recipe->arena, name)};
+    ct_named_value flag = {.name = ct_arena_strdup(&recipe->arena, name)};
     if (value->type == CT_TOML_BOOLEAN) {
-        flag.type = CT_FLAG_BOOL;
+        flag.type = CT_VALUE_BOOL;
         flag.boolean = value->boolean;
     } else if (value->type == CT_TOML_INTEGER) {
-        flag.type = CT_FLAG_INT;
+        flag.type = CT_VALUE_INT;
         flag.integer = value->integer;
     } else if (value->type == CT_TOML_FLOAT) {
-        flag.type = CT_FLAG_FLOAT;
+        flag.type = CT_VALUE_FLOAT;
         flag.number = value->number;
     } else if (is_text(value, true)) {
-        flag.type = CT_FLAG_STRING;
-        flag.string = ct_arena_strdup(&recipe->arena, value->string.data);
+        flag.type = CT_VALUE_TEXT;
+        flag.text = ct_arena_strdup(&recipe->arena, value->string.data);
     } else {
         return false;
     }
-    ct_recipe_flag *items = CT_ARENA_ARRAY(&recipe->arena, ct_recipe_flag, flags->num_items + 1);
+    ct_named_value *items = CT_ARENA_ARRAY(&recipe->arena, ct_named_value, flags->num_items + 1);
     size_t count = 0;
     for (size_t i = 0; i < flags->num_items; i++)
         if (strcmp(flags->items[i].name, name) != 0) items[count++] = flags->items[i];
@@ -310,15 +310,16 @@ bool ct__recipe_is_unset(const ct_recipe *recipe, const ct__recipe_key *key)
     return key->type == CT__RECIPE_FLOAT && *CONST_FIELD(recipe, key, double) < 0;
 }
 
-static void format_flag(const ct_recipe_flag *flag, ct_str *out)
+static void format_flag(const ct_named_value *flag, ct_str *out)
 {
     ct_toml_quote(out, flag->name);
     ct_str_append(out, " = ");
     switch (flag->type) {
-    case CT_FLAG_BOOL: ct_str_append(out, flag->boolean ? "true" : "false"); break;
-    case CT_FLAG_INT: ct_str_printf(out, "%lld", (long long)flag->integer); break;
-    case CT_FLAG_FLOAT: ct_toml_format_float(out, flag->number); break;
-    case CT_FLAG_STRING: ct_toml_quote(out, flag->string); break;
+    case CT_VALUE_BOOL: ct_str_append(out, flag->boolean ? "true" : "false"); break;
+    case CT_VALUE_INT: ct_str_printf(out, "%lld", (long long)flag->integer); break;
+    case CT_VALUE_FLOAT: ct_toml_format_float(out, flag->number); break;
+    case CT_VALUE_TEXT: ct_toml_quote(out, flag->text); break;
+    case CT_VALUE_INT_LIST: CT_BUG("an XLA flag that is a list"); /* TOML gives none, see add_flag */
     }
 }
 

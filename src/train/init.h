@@ -1,0 +1,14 @@
+/* Initial weights: a program whose outputs are the parameters.
+ *
+ * Bits are a function of seed, parameter name (of each layer) and index, by integer ops, so they are the same on any
+ * machine and mesh, and the same for stacked and separate layers. Distributions are TorchTitan's.
+ */
+#ifndef CT_TRAIN_INIT_H
+#define CT_TRAIN_INIT_H
+
+#include "models/model.h"
+
+/* No inputs; outputs: the parameters in the model's order. */
+CT_MUST_USE ct_status *ct_init_build(const ct_model *model, ct_dtype dtype, uint64_t seed, ct_graph **out_graph);
+
+#endif

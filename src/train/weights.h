@@ -1,0 +1,20 @@
+/* Weights between a Hugging Face folder and the parameters of a program, host side. */
+#ifndef CT_TRAIN_WEIGHTS_H
+#define CT_TRAIN_WEIGHTS_H
+
+#include "formats/safetensors.h"
+#include "models/model.h"
+
+/* One parameter as f32, layers stacked where the parameter is; array is of the model's axes, freed with ct_array_free.
+ * Errors: NOT_FOUND for a missing tensor, INVALID_ARGUMENT for a wrong shape or dtype, or a value that is not finite,
+ * naming file, tensor and index. */
+CT_MUST_USE ct_status *ct_weights_read(const ct_safetensors *file, const ct_model *model, int param,
+                                       ct_array *out_array);
+
+/* One warning line when the folder holds tensors that the model does not take. */
+void ct_weights_warn_unused(const ct_safetensors *file, const ct_model *model);
+
+/* The sizes of a parameter as the program has them, for ct_array. */
+void ct_model_param_sizes(const ct_model *model, int param, int *out_rank, int64_t out_sizes[CT_MAX_RANK]);
+
+#endif
