@@ -37,7 +37,7 @@ char *ct_path_join(const char *folder, const char *name); /* heap; name alone wh
 char *ct_path_parent(const char *path);                   /* heap; "." for a bare name; no slash at the end allowed */
 
 /* The error of a failed system call: INVALID_ARGUMENT, NOT_FOUND, RESOURCE_EXHAUSTED (disk full), ... from errno. */
-#define ct_errno_error(...) ct__errno_error(__FILE__, __LINE__, __VA_ARGS__)
+#define ct_errno_error(...) CT__NOT_NULL(ct__errno_error(__FILE__, __LINE__, __VA_ARGS__))
 CT_MUST_USE ct_status *ct__errno_error(const char *file, int line, const char *format, ...) CT_PRINTF(3, 4);
 
 #endif
