@@ -2,6 +2,7 @@
 #ifndef CT_GRAPH_OPS_H
 #define CT_GRAPH_OPS_H
 
+#include "graph/along.h"
 #include "graph/compare.h"
 #include "graph/constant.h"
 #include "graph/control.h"
@@ -17,5 +18,6 @@
 #include "graph/shape.h"
 #include "graph/slice.h"
 #include "graph/softmax.h"
+#include "graph/sort.h"
 
 #endif

@@ -587,6 +587,56 @@ module @test {
     "func.return"(%5, %9) : (tensor<2x3x4xf32>, tensor<2x3x4xi1>) -> ()
   }
 }
+// sort, argsort, sort_with
+module @test {
+  func.func public @main(%0: tensor<3x4x2xf32>, %1: tensor<3x4x2xf32>) -> (tensor<3x4x2xf32>, tensor<3x4x2xi32>, tensor<3x4x2xf32>, tensor<3x4x2xi32>, tensor<3x4x2xf32>, tensor<3x4x2xf32>, tensor<3x4x2xf32>) {
+    %2 = "stablehlo.iota"() <{iota_dimension = 1 : i64}> : () -> tensor<3x4x2xi32>
+    %3, %4 = "stablehlo.sort"(%0, %2) <{dimension = 1 : i64, is_stable = true}> ({ ^bb0(%5: tensor<f32>, %6: tensor<f32>, %7: tensor<i32>, %8: tensor<i32>): %9 = "stablehlo.compare"(%5, %6) <{comparison_direction = #stablehlo<comparison_direction LT>, compare_type = #stablehlo<comparison_type TOTALORDER>}> : (tensor<f32>, tensor<f32>) -> tensor<i1> "stablehlo.return"(%9) : (tensor<i1>) -> () }) : (tensor<3x4x2xf32>, tensor<3x4x2xi32>) -> (tensor<3x4x2xf32>, tensor<3x4x2xi32>)
+    %10 = "stablehlo.iota"() <{iota_dimension = 1 : i64}> : () -> tensor<3x4x2xi32>
+    %11, %12 = "stablehlo.sort"(%0, %10) <{dimension = 1 : i64, is_stable = true}> ({ ^bb0(%13: tensor<f32>, %14: tensor<f32>, %15: tensor<i32>, %16: tensor<i32>): %17 = "stablehlo.compare"(%13, %14) <{comparison_direction = #stablehlo<comparison_direction LT>, compare_type = #stablehlo<comparison_type TOTALORDER>}> : (tensor<f32>, tensor<f32>) -> tensor<i1> "stablehlo.return"(%17) : (tensor<i1>) -> () }) : (tensor<3x4x2xf32>, tensor<3x4x2xi32>) -> (tensor<3x4x2xf32>, tensor<3x4x2xi32>)
+    %18 = "stablehlo.iota"() <{iota_dimension = 1 : i64}> : () -> tensor<3x4x2xi32>
+    %19, %20 = "stablehlo.sort"(%0, %18) <{dimension = 1 : i64, is_stable = true}> ({ ^bb0(%21: tensor<f32>, %22: tensor<f32>, %23: tensor<i32>, %24: tensor<i32>): %25 = "stablehlo.compare"(%21, %22) <{comparison_direction = #stablehlo<comparison_direction GT>, compare_type = #stablehlo<comparison_type TOTALORDER>}> : (tensor<f32>, tensor<f32>) -> tensor<i1> "stablehlo.return"(%25) : (tensor<i1>) -> () }) : (tensor<3x4x2xf32>, tensor<3x4x2xi32>) -> (tensor<3x4x2xf32>, tensor<3x4x2xi32>)
+    %26 = "stablehlo.iota"() <{iota_dimension = 1 : i64}> : () -> tensor<3x4x2xi32>
+    %27, %28 = "stablehlo.sort"(%0, %26) <{dimension = 1 : i64, is_stable = true}> ({ ^bb0(%29: tensor<f32>, %30: tensor<f32>, %31: tensor<i32>, %32: tensor<i32>): %33 = "stablehlo.compare"(%29, %30) <{comparison_direction = #stablehlo<comparison_direction GT>, compare_type = #stablehlo<comparison_type TOTALORDER>}> : (tensor<f32>, tensor<f32>) -> tensor<i1> "stablehlo.return"(%33) : (tensor<i1>) -> () }) : (tensor<3x4x2xf32>, tensor<3x4x2xi32>) -> (tensor<3x4x2xf32>, tensor<3x4x2xi32>)
+    %34 = "stablehlo.multiply"(%0, %0) : (tensor<3x4x2xf32>, tensor<3x4x2xf32>) -> tensor<3x4x2xf32>
+    %35 = "stablehlo.iota"() <{iota_dimension = 1 : i64}> : () -> tensor<3x4x2xi32>
+    %36, %37, %38, %39 = "stablehlo.sort"(%0, %1, %34, %35) <{dimension = 1 : i64, is_stable = true}> ({ ^bb0(%40: tensor<f32>, %41: tensor<f32>, %42: tensor<f32>, %43: tensor<f32>, %44: tensor<f32>, %45: tensor<f32>, %46: tensor<i32>, %47: tensor<i32>): %48 = "stablehlo.compare"(%40, %41) <{comparison_direction = #stablehlo<comparison_direction GT>, compare_type = #stablehlo<comparison_type TOTALORDER>}> : (tensor<f32>, tensor<f32>) -> tensor<i1> "stablehlo.return"(%48) : (tensor<i1>) -> () }) : (tensor<3x4x2xf32>, tensor<3x4x2xf32>, tensor<3x4x2xf32>, tensor<3x4x2xi32>) -> (tensor<3x4x2xf32>, tensor<3x4x2xf32>, tensor<3x4x2xf32>, tensor<3x4x2xi32>)
+    "func.return"(%3, %12, %19, %28, %36, %37, %38) : (tensor<3x4x2xf32>, tensor<3x4x2xi32>, tensor<3x4x2xf32>, tensor<3x4x2xi32>, tensor<3x4x2xf32>, tensor<3x4x2xf32>, tensor<3x4x2xf32>) -> ()
+  }
+}
+// top_k
+module @test {
+  func.func public @main(%0: tensor<3x4x2xf32>) -> (tensor<3x2x2xf32>, tensor<3x2x2xi32>) {
+    %1 = "stablehlo.iota"() <{iota_dimension = 1 : i64}> : () -> tensor<3x4x2xi32>
+    %2, %3 = "stablehlo.sort"(%0, %1) <{dimension = 1 : i64, is_stable = true}> ({ ^bb0(%4: tensor<f32>, %5: tensor<f32>, %6: tensor<i32>, %7: tensor<i32>): %8 = "stablehlo.compare"(%4, %5) <{comparison_direction = #stablehlo<comparison_direction GT>, compare_type = #stablehlo<comparison_type TOTALORDER>}> : (tensor<f32>, tensor<f32>) -> tensor<i1> "stablehlo.return"(%8) : (tensor<i1>) -> () }) : (tensor<3x4x2xf32>, tensor<3x4x2xi32>) -> (tensor<3x4x2xf32>, tensor<3x4x2xi32>)
+    %9 = "stablehlo.slice"(%3) <{start_indices = array<i64: 0, 0, 0>, limit_indices = array<i64: 3, 2, 2>, strides = array<i64: 1, 1, 1>}> : (tensor<3x4x2xi32>) -> tensor<3x2x2xi32>
+    %10 = "stablehlo.slice"(%2) <{start_indices = array<i64: 0, 0, 0>, limit_indices = array<i64: 3, 2, 2>, strides = array<i64: 1, 1, 1>}> : (tensor<3x4x2xf32>) -> tensor<3x2x2xf32>
+    "func.return"(%10, %9) : (tensor<3x2x2xf32>, tensor<3x2x2xi32>) -> ()
+  }
+}
+// take_along
+module @test {
+  func.func public @main(%0: tensor<2x4x3xf32>, %1: tensor<2x5x3xi32>) -> (tensor<2x5x3xf32>, tensor<5xf32>) {
+    %2 = "stablehlo.gather"(%0, %1) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [1], operand_batching_dims = [0, 2], start_indices_batching_dims = [0, 2], start_index_map = [1], index_vector_dim = 3>, slice_sizes = array<i64: 1, 1, 1>, indices_are_sorted = false}> : (tensor<2x4x3xf32>, tensor<2x5x3xi32>) -> tensor<2x5x3xf32>
+    %3 = "stablehlo.slice"(%0) <{start_indices = array<i64: 0, 0, 0>, limit_indices = array<i64: 2, 4, 1>, strides = array<i64: 1, 1, 1>}> : (tensor<2x4x3xf32>) -> tensor<2x4x1xf32>
+    %4 = "stablehlo.reshape"(%3) : (tensor<2x4x1xf32>) -> tensor<2x4xf32>
+    %5 = "stablehlo.slice"(%4) <{start_indices = array<i64: 0, 0>, limit_indices = array<i64: 1, 4>, strides = array<i64: 1, 1>}> : (tensor<2x4xf32>) -> tensor<1x4xf32>
+    %6 = "stablehlo.reshape"(%5) : (tensor<1x4xf32>) -> tensor<4xf32>
+    %7 = "stablehlo.slice"(%1) <{start_indices = array<i64: 0, 0, 0>, limit_indices = array<i64: 2, 5, 1>, strides = array<i64: 1, 1, 1>}> : (tensor<2x5x3xi32>) -> tensor<2x5x1xi32>
+    %8 = "stablehlo.reshape"(%7) : (tensor<2x5x1xi32>) -> tensor<2x5xi32>
+    %9 = "stablehlo.slice"(%8) <{start_indices = array<i64: 0, 0>, limit_indices = array<i64: 1, 5>, strides = array<i64: 1, 1>}> : (tensor<2x5xi32>) -> tensor<1x5xi32>
+    %10 = "stablehlo.reshape"(%9) : (tensor<1x5xi32>) -> tensor<5xi32>
+    %11 = "stablehlo.gather"(%6, %10) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>, indices_are_sorted = false}> : (tensor<4xf32>, tensor<5xi32>) -> tensor<5xf32>
+    "func.return"(%2, %11) : (tensor<2x5x3xf32>, tensor<5xf32>) -> ()
+  }
+}
+// scatter_add_along
+module @test {
+  func.func public @main(%0: tensor<2x4x3xf32>, %1: tensor<2x5x3xi32>, %2: tensor<2x5x3xf32>) -> (tensor<2x4x3xf32>) {
+    %3 = "stablehlo.scatter"(%0, %1, %2) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [1], input_batching_dims = [0, 2], scatter_indices_batching_dims = [0, 2], scatter_dims_to_operand_dims = [1], index_vector_dim = 3>, indices_are_sorted = false, unique_indices = false}> ({ ^bb0(%4: tensor<f32>, %5: tensor<f32>): %6 = "stablehlo.add"(%4, %5) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%6) : (tensor<f32>) -> () }) : (tensor<2x4x3xf32>, tensor<2x5x3xi32>, tensor<2x5x3xf32>) -> tensor<2x4x3xf32>
+    "func.return"(%3) : (tensor<2x4x3xf32>) -> ()
+  }
+}
 // scan
 module @test {
   func.func public @main(%0: tensor<3xf32>, %1: tensor<4x3xf32>, %2: tensor<3x3xf32>, %3: tensor<3xf32>) -> (tensor<3xf32>, tensor<i32>, tensor<3xf32>, tensor<3xf32>, tensor<4x3xf32>, tensor<4xi32>, tensor<4x3xf32>) {
