@@ -63,7 +63,7 @@ void *ct_arena_dup(ct_arena *arena, const void *bytes, size_t size_bytes)
 char *ct_arena_strndup(ct_arena *arena, const char *text, size_t length)
 {
     char *copy = ct_arena_alloc(arena, length + 1);
-    memcpy(copy, text, length);
+    if (length) memcpy(copy, text, length);
     return copy;
 }
 
