@@ -6,6 +6,7 @@
 #include "cli/verb.h"
 
 static const ct_verb verbs[] = {
+    {"train", "train a model as a recipe says", ct_verb_train},
     {"devices", "show the plugin, its versions, devices and memories", ct_verb_devices},
 };
 

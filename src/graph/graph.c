@@ -70,6 +70,11 @@ ct_status *ct_graph_check(const ct_graph *graph)
     return ct_error(ct_status_code(graph->error), "%s", ct_status_message(graph->error));
 }
 
+bool ct_graph_has_failed(const ct_graph *graph)
+{
+    return graph->error != NULL;
+}
+
 ct_tensor *ct__fail(ct_graph *graph, const char *loc, const char *op, const char *format, ...)
 {
     if (graph->error) return graph->poison;

@@ -40,6 +40,7 @@ void ct_graph_free(ct_graph *graph);
 
 /* NULL, or a copy of the first error. */
 CT_MUST_USE ct_status *ct_graph_check(const ct_graph *graph);
+bool ct_graph_has_failed(const ct_graph *graph);
 
 /* Keeps an error of the caller's own, for layers and models; returns the poison tensor. */
 #define ct_graph_fail(graph, ...) ct__fail((graph), CT_LOC, __VA_ARGS__)

@@ -2,6 +2,7 @@
 #include "train/step.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "autodiff/grad.h"
@@ -130,12 +131,27 @@ static void build_step(ct_graph *graph, const ct_model *model, const ct_step_opt
     ct_scope_pop(graph);
 }
 
+/* Data parallel over a mesh of one axis: the batch in parts, everything else whole on every device. */
+static void place(ct_graph *graph, const ct_model *model, const ct_step_opts *opts)
+{
+    if (opts->num_devices <= 1 || ct_graph_has_failed(graph)) return;
+    char mesh[32];
+    snprintf(mesh, sizeof(mesh), "dp=%lld", (long long)opts->num_devices);
+    ct_graph_set_mesh(graph, mesh);
+    int num_state = 3 * model->num_params + 1;
+    for (int i = 0; i < ct_graph_num_inputs(graph); i++)
+        ct_graph_set_input_sharding(graph, ct_graph_input_tensor(graph, i),
+                                    i >= num_state && i < num_state + 4 ? "batch=dp" : "");
+    for (int i = 0; i < ct_graph_num_outputs(graph); i++) ct_graph_set_output_sharding(graph, i, "");
+}
+
 ct_status *ct_train_step_build(const ct_model *model, const ct_step_opts *opts, ct_graph **out_graph)
 {
     *out_graph = NULL;
     ct_graph *graph = ct_graph_new("train_step");
     ct_tensor **tensors = ct_alloc((size_t)model->num_params * 6 * sizeof(*tensors));
     build_step(graph, model, opts, tensors);
+    place(graph, model, opts);
     free(tensors);
     ct_status *status = ct_graph_check(graph);
     if (status)

@@ -18,7 +18,8 @@
 #include "optim/adamw.h"
 
 typedef struct ct_step_opts {
-    int64_t batch, seq_len;   /* of one microbatch */
+    int64_t batch, seq_len;   /* of one microbatch, over all devices */
+    int64_t num_devices;      /* that share the batch, each with the whole state; 0 means 1 */
     int64_t num_microbatches; /* gradient accumulation inside the program */
     ct_dtype param_dtype;     /* of the master weights */
     ct_dtype moment_dtype;    /* f32 or bf16 */

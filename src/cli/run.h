@@ -1,0 +1,16 @@
+/* What the verbs that open devices share: session options from flags or a recipe, and the environment. */
+#ifndef CT_CLI_RUN_H
+#define CT_CLI_RUN_H
+
+#include "base/arena.h"
+#include "train/recipe.h"
+#include "train/session.h"
+
+/* Session options of a recipe, in arena. */
+ct_session_opts ct_run_recipe_session(ct_arena *arena, const ct_recipe *recipe);
+
+/* The user's folder of compiled programs, in arena: XDG_CACHE_HOME/ctitan/programs or ~/.cache/ctitan/programs; NULL when
+ * there is no home. */
+const char *ct_run_cache_folder(ct_arena *arena);
+
+#endif

@@ -1,0 +1,24 @@
+/* A sample of text from a model on its devices, for a look at what a run has learned. One program, the whole forward pass
+ * for each new token; no cache of keys and values.
+ */
+#ifndef CT_TRAIN_SAMPLE_H
+#define CT_TRAIN_SAMPLE_H
+
+#include "models/model.h"
+#include "tokenizer/tokenizer.h"
+#include "train/session.h"
+
+typedef struct ct_sample_opts {
+    const char *prompt;
+    int64_t max_tokens;
+    double temperature; /* 0: the likeliest token each time */
+    uint64_t seed;
+    ct_dtype param_dtype;
+} ct_sample_opts;
+
+/* params: the model's buffers on device 0. Appends prompt and continuation to out_text, up to the end-of-document
+ * token. */
+CT_MUST_USE ct_status *ct_sample(ct_session *session, const ct_model *model, ct_buffer *const *params,
+                                 const ct_tokenizer *tokenizer, const ct_sample_opts *opts, ct_str *out_text);
+
+#endif

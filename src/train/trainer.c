@@ -1,0 +1,488 @@
+/* The training loop. */
+#include "train/trainer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "data/loader.h"
+#include "formats/json.h"
+#include "train/metrics.h"
+#include "train/metrics_flops.h"
+#include "train/sample.h"
+#include "train/state.h"
+#include "train/step.h"
+
+enum { MAX_IN_FLIGHT = 2, NUM_BATCH_INPUTS = 5 /* tokens, labels, positions, segments, scalars */ };
+
+/* A step whose metrics are still to be read. */
+typedef struct pending_step {
+    int64_t step, num_tokens;
+    double lr, data_s;
+    ct_buffer *buffer;
+    ct_event *done;
+    float values[CT_STEP_NUM_METRICS];
+} pending_step;
+
+typedef struct trainer {
+    const ct_train_opts *opts;
+    const ct_recipe *recipe;
+    ct_model *model;
+    ct_session *session;
+    ct_train_state state;
+    ct_step_opts step_opts;
+    ct_graph *graph;
+    ct_executable *executable;
+    ct_tokenizer *tokenizer;
+    ct_dataset *dataset;
+    ct_loader *loader;
+    ct_metrics *metrics;
+    char *checkpoint_folder;
+    ct_lr_schedule schedule;
+    int64_t step; /* the last one started */
+    int64_t tokens_seen;
+    int64_t batch_position; /* of the data after the last step started */
+    /* the next step's inputs, on the devices: [device][NUM_BATCH_INPUTS] */
+    ct_buffer **next_inputs;
+    int64_t next_num_tokens;
+    double next_lr, next_data_s;
+    ct_buffer **arguments, **outputs;
+    bool *donated;
+    pending_step pending[MAX_IN_FLIGHT]; /* a ring: copies from the device go to its own places */
+    int first_pending, num_pending;
+} trainer;
+
+/* ---- the model ---- */
+
+ct_status *ct_recipe_model(const ct_recipe *recipe, ct_model **out_model)
+{
+    *out_model = NULL;
+    const ct_model_family *family;
+    ct_model_config config;
+    const char *flavor = recipe->model.flavor;
+    if (ct_path_is_dir(flavor)) {
+        CT_TRY_NOTE(ct_model_config_read(flavor, &family, &config), "model.flavor is the folder %s (%s)", flavor,
+                    ct_recipe_where(recipe, "model.flavor"));
+        if (strcmp(ct_model_family_name(family), recipe->model.name) != 0)
+            return ct_error(CT_CODE_INVALID_ARGUMENT, "%s holds a %s model, but model.name = \"%s\" (%s)", flavor,
+                            ct_model_family_name(family), recipe->model.name, ct_recipe_where(recipe, "model.name"));
+    } else {
+        CT_TRY_NOTE(ct_model_config_find(recipe->model.name, flavor, &family, &config), "%s",
+                    ct_recipe_where(recipe, "model.flavor"));
+    }
+    if (recipe->training.seq_len > config.max_seq_len)
+        return ct_error(CT_CODE_INVALID_ARGUMENT,
+                        "training.seq_len = %lld exceeds the model's longest sequence, %lld (%s); lower it",
+                        (long long)recipe->training.seq_len, (long long)config.max_seq_len,
+                        ct_recipe_where(recipe, "training.seq_len"));
+    return ct_model_new(family, &config, recipe->model.scan_layers, out_model);
+}
+
+double ct_model_flops_per_token(const ct_model *model, int64_t seq_len)
+{
+    const ct_model_config *config = &model->config;
+    return ct_flops_per_token(
+        &(ct_flops_model){.num_params = ct_model_num_params(config, model->family),
+                          .num_embedding_params = ct_model_num_embedding_params(config, model->family),
+                          .is_tied = config->tied,
+                          .num_layers = config->num_layers,
+                          .num_heads = config->num_heads,
+                          .head_dim = config->head_dim,
+                          .seq_len = seq_len});
+}
+
+/* ---- setting up ---- */
+
+static int64_t devices_of(const trainer *t)
+{
+    return t->session->num_devices;
+}
+
+static int64_t global_batch(const trainer *t)
+{
+    return t->recipe->training.local_batch_size * t->recipe->device.count * ct_recipe_num_microbatches(t->recipe);
+}
+
+static ct_status *open_data(trainer *t)
+{
+    const ct_recipe *recipe = t->recipe;
+    t->tokenizer = ct_tokenizer_bytes_new();
+    ct_dataset_opts opts = {.dataset = recipe->training.dataset == CT_DATASET_TEXT ? "text" : "tokens",
+                            .path = recipe->training.dataset_path,
+                            .seq_len = recipe->training.seq_len,
+                            .batch_size = global_batch(t),
+                            .vocab_size = t->model->config.vocab_size,
+                            .shuffle = recipe->training.shuffle,
+                            .seed = (uint64_t)recipe->debug.seed,
+                            .tokenizer = t->tokenizer};
+    CT_TRY_NOTE(ct_dataset_open(&opts, &t->dataset), "training.dataset_path (%s)",
+                ct_recipe_where(recipe, "training.dataset_path"));
+    ct_info("Data: %s, %lld tokens, %lld sequences of %lld per epoch, %lld per step", opts.path,
+            (long long)ct_dataset_num_tokens(t->dataset), (long long)ct_dataset_num_samples(t->dataset),
+            (long long)opts.seq_len, (long long)opts.batch_size);
+    if (recipe->training.dataset == CT_DATASET_TEXT) {
+        double entropy;
+        CT_TRY(ct_dataset_unigram_entropy(t->dataset, &entropy));
+        ct_info("A model that knows only how frequent each token is would reach a loss of %.4f (unigram entropy)", entropy);
+    }
+    return NULL;
+}
+
+static ct_status *resume(trainer *t, int64_t step)
+{
+    ct_checkpoint *checkpoint;
+    CT_TRY(ct_checkpoint_open(t->checkpoint_folder, step, NULL, &checkpoint));
+    ct_json_value info = ct_checkpoint_info(checkpoint);
+    int64_t position = 0;
+    ct_status *status = ct_json_need_int(info, "n_tokens_seen", &t->tokens_seen);
+    if (!status) status = ct_dataset_position_read(t->dataset, ct_json_get(info, "dataloader"), &position);
+    if (!status) status = ct_train_state_load(&t->state, checkpoint, false);
+    if (!status) {
+        ct_dataset_seek(t->dataset, position);
+        t->step = step;
+        ct_info("Resumed from %s/step-%lld", t->checkpoint_folder, (long long)step);
+    }
+    ct_checkpoint_close(checkpoint);
+    return ct_status_note(status, "resuming from %s/step-%lld", t->checkpoint_folder, (long long)step);
+}
+
+/* Weights of another run's checkpoint: path/step-N. */
+static ct_status *load_weights(trainer *t, const char *path)
+{
+    char *copy = ct_strdup(path);
+    size_t length = strlen(copy);
+    while (length > 1 && copy[length - 1] == '/') copy[--length] = 0;
+    char *slash = strrchr(copy, '/');
+    const char *name = slash ? slash + 1 : copy;
+    int64_t step = -1;
+    ct_status *status = NULL;
+    ct_checkpoint *checkpoint = NULL;
+    if (sscanf(name, "step-%" SCNd64, &step) != 1 || step < 0)
+        status = ct_error(CT_CODE_INVALID_ARGUMENT,
+                          "checkpoint.initial_load_path must be a saved step, .../step-N, or with "
+                          "checkpoint.initial_load_in_hf a Hugging Face folder; found %s (%s)",
+                          path, ct_recipe_where(t->recipe, "checkpoint.initial_load_path"));
+    if (!status) {
+        if (slash) *slash = 0;
+        status = ct_checkpoint_open(slash ? copy : ".", step, NULL, &checkpoint);
+    }
+    if (!status) status = ct_train_state_load(&t->state, checkpoint, true);
+    ct_checkpoint_close(checkpoint);
+    free(copy);
+    return ct_status_note(status, "loading the weights of %s", path);
+}
+
+static ct_status *make_state(trainer *t)
+{
+    const ct_recipe *recipe = t->recipe;
+    bool bf16_moments = recipe->optimizer.implementation == CT_OPTIMIZER_FUSED_OPT_STATES_BF16;
+    ct_train_state_init(&t->state, t->session, t->model, recipe->training.dtype,
+                        bf16_moments ? CT_DTYPE_BF16 : CT_DTYPE_F32);
+    if (recipe->checkpoint.enable) {
+        int64_t step = recipe->checkpoint.load_step;
+        if (step < 0) CT_TRY(ct_checkpoint_latest(t->checkpoint_folder, &step));
+        if (step >= 0) return resume(t, step);
+    }
+    const char *path = recipe->checkpoint.initial_load_path;
+    if (!path) return ct_train_state_from_seed(&t->state, (uint64_t)recipe->debug.seed);
+    CT_TRY(recipe->checkpoint.initial_load_in_hf ? ct_train_state_from_hf(&t->state, path) : load_weights(t, path));
+    ct_info("Loaded the initial weights from %s", path);
+    return NULL;
+}
+
+static ct_status *build_step(trainer *t)
+{
+    const ct_recipe *recipe = t->recipe;
+    t->step_opts = (ct_step_opts){
+        .batch = recipe->training.local_batch_size * devices_of(t),
+        .seq_len = recipe->training.seq_len,
+        .num_microbatches = ct_recipe_num_microbatches(recipe),
+        .num_devices = devices_of(t),
+        .param_dtype = t->state.param_dtype,
+        .moment_dtype = t->state.moment_dtype,
+        .compute_dtype = recipe->training.mixed_precision_param,
+        .remat = {.mode = recipe->activation_checkpoint.mode,
+                  .num_save = (int)recipe->activation_checkpoint.save.num_items,
+                  .save = recipe->activation_checkpoint.save.items},
+        .max_norm = recipe->training.max_norm,
+        .adamw = {.beta1 = recipe->optimizer.beta1, .beta2 = recipe->optimizer.beta2, .eps = recipe->optimizer.eps,
+                  .weight_decay = recipe->optimizer.weight_decay},
+    };
+    CT_TRY(ct_train_step_build(t->model, &t->step_opts, &t->graph));
+    CT_TRY(ct_session_compile(t->session, t->graph, "training step", &t->executable));
+    size_t num_devices = (size_t)devices_of(t), num_arguments = t->state.num_buffers + NUM_BATCH_INPUTS;
+    t->arguments = ct_alloc_zeroed(num_devices * num_arguments, sizeof(*t->arguments));
+    t->outputs = ct_alloc_zeroed(num_devices * (t->state.num_buffers + 1), sizeof(*t->outputs));
+    t->next_inputs = ct_alloc_zeroed(num_devices * NUM_BATCH_INPUTS, sizeof(*t->next_inputs));
+    t->donated = ct_alloc_zeroed(num_arguments, sizeof(*t->donated));
+    for (size_t i = 0; i < t->state.num_buffers; i++) t->donated[i] = true;
+    return NULL;
+}
+
+static ct_status *open_metrics(trainer *t)
+{
+    const ct_recipe *recipe = t->recipe;
+    bool is_known;
+    double peak = ct_peak_flops(ct_device_kind(ct_session_device(t->session, 0)), &is_known);
+    if (!is_known)
+        ct_warning("Peak flops of \"%s\" are not known, so mfu is of an A100's %.0f TFLOP/s",
+                   ct_device_kind(ct_session_device(t->session, 0)), peak / 1e12);
+    ct_metrics_opts opts = {.folder = recipe->dump_folder,
+                            .num_steps = recipe->training.steps,
+                            .log_freq = recipe->metrics.log_freq,
+                            .first_step = t->step + 1,
+                            .n_tokens_seen = t->tokens_seen,
+                            .num_devices = devices_of(t),
+                            .flops_per_token = ct_model_flops_per_token(t->model, recipe->training.seq_len),
+                            .peak_flops = peak,
+                            .start_s = ct_clock_seconds(),
+                            .disable_color_printing = recipe->metrics.disable_color_printing};
+    return ct_metrics_open(&opts, &t->metrics);
+}
+
+static ct_status *write_recipe(const trainer *t)
+{
+    ct_str text;
+    ct_str_init(&text);
+    ct_recipe_print(t->recipe, &text);
+    char *path = ct_path_join(t->recipe->dump_folder, "recipe.toml");
+    ct_status *status = ct_dir_make(t->recipe->dump_folder);
+    if (!status) status = ct_file_write(path, text.data, text.length);
+    free(path);
+    ct_str_deinit(&text);
+    return status;
+}
+
+/* ---- steps ---- */
+
+/* Puts the inputs of step n on the devices. */
+static ct_status *put_next(trainer *t, int64_t n)
+{
+    double start = ct_clock_seconds();
+    const ct_batch *batch;
+    CT_TRY(ct_loader_next(t->loader, &batch));
+    t->next_data_s = ct_clock_seconds() - start;
+    if (!batch->num_valid_labels)
+        return ct_error(CT_CODE_INVALID_ARGUMENT, "step %lld: all labels of the batch are %d, so it has no loss",
+                        (long long)n, CT_IGNORED_LABEL);
+    const ct_array *arrays[4] = {&batch->inputs, &batch->labels, &batch->positions, &batch->segment_ids};
+    for (int i = 0; i < 4; i++) {
+        ct_array array = *arrays[i]; /* [global batch, seq] -> [accum, batch, seq] */
+        int batch_dim = 0;
+        if (t->step_opts.num_microbatches > 1) {
+            array.rank = 3;
+            array.sizes[0] = t->step_opts.num_microbatches;
+            array.sizes[1] = t->step_opts.batch;
+            array.sizes[2] = t->step_opts.seq_len;
+            batch_dim = 1;
+        }
+        CT_TRY(ct_session_share(t->session, &array, batch_dim, &t->next_inputs[i], NUM_BATCH_INPUTS));
+    }
+    t->next_lr = t->recipe->optimizer.lr * ct_lr_factor(&t->schedule, n - 1);
+    t->next_num_tokens = batch->inputs.sizes[0] * batch->inputs.sizes[1];
+    double corrections[2];
+    ct_adamw_corrections(&t->step_opts.adamw, n, corrections);
+    float scalars[CT_STEP_NUM_SCALARS] = {[CT_STEP_LR] = (float)t->next_lr,
+                                          [CT_STEP_BIAS1] = (float)corrections[0],
+                                          [CT_STEP_BIAS2] = (float)corrections[1],
+                                          [CT_STEP_NUM_VALID] = (float)batch->num_valid_labels};
+    ct_array array = {.dtype = CT_DTYPE_F32, .rank = 1, .sizes = {CT_STEP_NUM_SCALARS}, .data = scalars};
+    return ct_session_replicate(t->session, &array, &t->next_inputs[4], NUM_BATCH_INPUTS);
+}
+
+/* Starts step t->step + 1 with the inputs that were put before. */
+static ct_status *start_step(trainer *t)
+{
+    size_t num_devices = (size_t)devices_of(t), num_state = t->state.num_buffers;
+    size_t num_arguments = num_state + NUM_BATCH_INPUTS, num_outputs = num_state + 1;
+    for (size_t d = 0; d < num_devices; d++) {
+        ct_buffer **row = t->arguments + d * num_arguments;
+        memcpy(row, t->state.buffers + d * num_state, num_state * sizeof(*row));
+        memcpy(row + num_state, t->next_inputs + d * NUM_BATCH_INPUTS, NUM_BATCH_INPUTS * sizeof(*row));
+    }
+    ct_execute_opts opts = {.donated = t->donated};
+    CT_TRY(ct_executable_execute(t->executable, t->arguments, num_arguments, &opts, t->outputs));
+    t->step++;
+    t->batch_position = ct_loader_position(t->loader);
+    t->tokens_seen += t->next_num_tokens;
+    for (size_t d = 0; d < num_devices; d++)
+        memcpy(t->state.buffers + d * num_state, t->outputs + d * num_outputs, num_state * sizeof(*t->outputs));
+    ct_buffers_free(t->next_inputs, num_devices * NUM_BATCH_INPUTS);
+    for (size_t d = 1; d < num_devices; d++) ct_buffer_free(t->outputs[d * num_outputs + num_state]);
+
+    pending_step *pending = &t->pending[(t->first_pending + t->num_pending++) % MAX_IN_FLIGHT];
+    *pending = (pending_step){.step = t->step, .num_tokens = t->next_num_tokens, .lr = t->next_lr,
+                              .data_s = t->next_data_s, .buffer = t->outputs[num_state]};
+    return ct_buffer_to_host(pending->buffer, pending->values, sizeof(pending->values), &pending->done);
+}
+
+/* Peak bytes in use and their limit on the first device; 0 where the plugin does not say. */
+static ct_status *device_memory(const trainer *t, ct_metrics_step *out)
+{
+    ct_memory_stats stats;
+    CT_TRY(ct_device_memory_stats(ct_session_device(t->session, 0), &stats));
+    out->memory_bytes = CT_MAX(stats.peak_bytes_in_use, 0);
+    out->memory_limit_bytes = CT_MAX(stats.bytes_limit, 0);
+    return NULL;
+}
+
+/* Waits for the oldest step under way and records it. */
+static ct_status *finish_step(trainer *t)
+{
+    pending_step *pending = &t->pending[t->first_pending];
+    t->first_pending = (t->first_pending + 1) % MAX_IN_FLIGHT;
+    t->num_pending--;
+    ct_status *status = ct_events_await_free(&pending->done, 1);
+    ct_buffer_free(pending->buffer);
+    CT_TRY_NOTE(status, "in step %lld", (long long)pending->step);
+    double loss = (double)pending->values[CT_STEP_LOSS], norm = (double)pending->values[CT_STEP_GRAD_NORM];
+    if (pending->values[CT_STEP_FINITE] != 1.0f)
+        return ct_error(CT_CODE_ABORTED,
+                        "step %lld: loss and gradient norm must be finite, found loss %f and norm %f; the weights are "
+                        "those before this step. Lower optimizer.lr, raise lr_scheduler.warmup_steps, or look at the data",
+                        (long long)pending->step, loss, norm);
+    ct_metrics_step step = {.step = pending->step,
+                            .loss = loss,
+                            .grad_norm = norm,
+                            .lr = pending->lr,
+                            .num_tokens = pending->num_tokens,
+                            .data_loading_s = pending->data_s,
+                            .end_s = ct_clock_seconds()};
+    CT_TRY(device_memory(t, &step));
+    return ct_metrics_record(t->metrics, &step);
+}
+
+static ct_status *finish_all(trainer *t)
+{
+    while (t->num_pending) CT_TRY(finish_step(t));
+    return NULL;
+}
+
+static ct_status *save(trainer *t)
+{
+    CT_TRY(finish_all(t)); /* nothing that turns out not to be finite is saved */
+    ct_json_writer *writer = ct_json_writer_new();
+    ct_json_begin_object(writer, NULL);
+    ct_json_put_int(writer, "n_tokens_seen", t->tokens_seen);
+    ct_dataset_position_write(t->dataset, t->batch_position, writer, "dataloader");
+    ct_json_put_int(writer, "seed", t->recipe->debug.seed); /* all random bits are functions of it */
+    ct_json_put_string(writer, "model", t->recipe->model.name);
+    ct_json_put_string(writer, "flavor", t->recipe->model.flavor);
+    ct_json_end(writer);
+    char *info = ct_json_writer_text(writer, false);
+    ct_json_writer_free(writer);
+    double start = ct_clock_seconds();
+    ct_status *status = ct_train_state_save(&t->state, t->checkpoint_folder, t->step, info);
+    free(info);
+    if (!status)
+        ct_info("Saved %s/step-%lld in %.2f s", t->checkpoint_folder, (long long)t->step, ct_clock_seconds() - start);
+    return status;
+}
+
+static ct_status *loop(trainer *t)
+{
+    int64_t last = t->recipe->training.steps, saved = t->step;
+    if (t->step >= last) {
+        ct_info("Step %lld of %lld is done already; raise training.steps to go on", (long long)t->step, (long long)last);
+        return NULL;
+    }
+    ct_info("Training starts at step %lld", (long long)t->step + 1);
+    CT_TRY(put_next(t, t->step + 1));
+    while (t->step < last) {
+        CT_TRY(start_step(t));
+        bool stopped = t->opts->stop && *t->opts->stop;
+        if (t->step < last && !stopped) CT_TRY(put_next(t, t->step + 1));
+        if (t->num_pending == MAX_IN_FLIGHT) CT_TRY(finish_step(t));
+        bool is_due = t->step % t->recipe->checkpoint.interval == 0 || t->step == last || stopped;
+        if (t->recipe->checkpoint.enable && is_due && t->step != saved) {
+            CT_TRY(save(t));
+            saved = t->step;
+        }
+        if (stopped) {
+            CT_TRY(finish_all(t));
+            return ct_error(CT_CODE_CANCELLED, "stopped after step %lld%s", (long long)t->step,
+                            t->recipe->checkpoint.enable ? ", which is saved; the same command goes on from there"
+                                                         : "; nothing is saved, as checkpoint.enable is false");
+        }
+    }
+    return finish_all(t);
+}
+
+static ct_status *print_sample(trainer *t)
+{
+    const ct_recipe *recipe = t->recipe;
+    if (!recipe->sample.max_tokens || recipe->training.dataset != CT_DATASET_TEXT) return NULL;
+    ct_sample_opts opts = {.prompt = recipe->sample.prompt,
+                           .max_tokens = recipe->sample.max_tokens,
+                           .temperature = recipe->sample.temperature,
+                           .seed = (uint64_t)recipe->debug.seed,
+                           .param_dtype = t->state.param_dtype};
+    ct_str text;
+    ct_str_init(&text);
+    ct_status *status = ct_sample(t->session, t->model, t->state.buffers, t->tokenizer, &opts, &text);
+    if (!status) printf("---- sample ----\n%s\n----------------\n", text.data);
+    fflush(stdout);
+    ct_str_deinit(&text);
+    return status;
+}
+
+static ct_status *run(trainer *t)
+{
+    const ct_recipe *recipe = t->recipe;
+    CT_TRY(ct_recipe_model(recipe, &t->model));
+    ct_info("Model %s %s size: %lld total parameters", recipe->model.name, recipe->model.flavor,
+            (long long)ct_model_num_params(&t->model->config, t->model->family));
+    t->schedule = ct_recipe_lr_schedule(recipe);
+    t->checkpoint_folder = ct_path_join(recipe->dump_folder, recipe->checkpoint.folder);
+    CT_TRY(ct_session_open(&t->opts->session, &t->session));
+    CT_TRY(open_data(t));
+    CT_TRY(write_recipe(t));
+    CT_TRY(make_state(t));
+    CT_TRY(build_step(t));
+    CT_TRY(ct_loader_new(t->dataset, 0, &t->loader));
+    CT_TRY(open_metrics(t));
+    CT_TRY(loop(t));
+    CT_TRY(print_sample(t));
+    ct_info("Outputs are in %s: metrics.jsonl, recipe.toml%s%s", recipe->dump_folder,
+            recipe->checkpoint.enable ? ", " : "", recipe->checkpoint.enable ? recipe->checkpoint.folder : "");
+    return NULL;
+}
+
+static void free_all(trainer *t)
+{
+    while (t->num_pending) { /* after an error */
+        pending_step *pending = &t->pending[t->first_pending];
+        ct_status_free(ct_events_await_free(&pending->done, 1));
+        ct_buffer_free(pending->buffer);
+        t->first_pending = (t->first_pending + 1) % MAX_IN_FLIGHT;
+        t->num_pending--;
+    }
+    ct_metrics_close(t->metrics);
+    ct_loader_free(t->loader);
+    ct_dataset_close(t->dataset);
+    ct_tokenizer_free(t->tokenizer);
+    if (t->next_inputs) ct_buffers_free(t->next_inputs, (size_t)devices_of(t) * NUM_BATCH_INPUTS);
+    ct_train_state_deinit(&t->state);
+    ct_executable_free(t->executable);
+    ct_graph_free(t->graph);
+    ct_session_close(t->session);
+    ct_model_free(t->model);
+    free(t->next_inputs);
+    free(t->arguments);
+    free(t->outputs);
+    free(t->donated);
+    free(t->checkpoint_folder);
+}
+
+ct_status *ct_train(const ct_train_opts *opts)
+{
+    trainer t = {.opts = opts, .recipe = opts->recipe};
+    ct_status *status = run(&t);
+    free_all(&t);
+    return status;
+}
