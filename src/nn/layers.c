@@ -44,20 +44,25 @@ ct_tensor *ct__swiglu(const char *loc, ct_tensor *x, ct_tensor *gate, ct_tensor 
 
 /* ---- rotary embedding ---- */
 
+/* In f32, rounding where transformers rounds: a last digit here is a visible angle at a late position. */
 static void rope_frequencies(int64_t half_dim, const ct_rope_config *config, float *out_frequencies)
 {
-    const double two_pi = 6.283185307179586;
+    const float two_pi = 6.2831855f;
     for (int64_t i = 0; i < half_dim; i++) {
-        double frequency = pow(config->theta, -(double)i / (double)half_dim);
+        float exponent = (float)(2 * i) / (float)(2 * half_dim);
+        float frequency = 1.0f / (float)pow(config->theta, (double)exponent);
         if (config->factor > 0) {
-            double turns = config->original_max_position * frequency / two_pi;
-            double low = config->low_freq_factor, high = config->high_freq_factor;
-            /* few turns within the original context: stretched; many: kept; between: blended */
-            double keep = (turns - low) / (high - low);
-            keep = keep < 0 ? 0 : keep > 1 ? 1 : keep;
-            frequency = keep * frequency + (1 - keep) * frequency / config->factor;
+            float factor = (float)config->factor, low = (float)config->low_freq_factor;
+            float high = (float)config->high_freq_factor, original = (float)config->original_max_position;
+            float wavelength = two_pi / frequency;
+            if (wavelength > original / low) { /* few turns within the original context: stretched */
+                frequency /= factor;
+            } else if (wavelength >= original / high) { /* between: blended; many turns: kept */
+                float keep = (original / wavelength - low) / (high - low);
+                frequency = (1 - keep) * frequency / factor + keep * frequency;
+            }
         }
-        out_frequencies[i] = (float)frequency;
+        out_frequencies[i] = frequency;
     }
 }
 
