@@ -4,8 +4,8 @@
 
 #include "base/macros.h"
 
-void *ct_alloc(size_t size_bytes);                          /* uninitialised; size 0 gives a unique pointer */
-void *ct_alloc_zeroed(size_t count, size_t element_bytes);  /* zeroed; the product is checked for overflow */
+void *ct_alloc(size_t size_bytes);                         /* uninitialised; size 0 gives a unique pointer */
+void *ct_alloc_zeroed(size_t count, size_t element_bytes); /* zeroed; the product is checked for overflow */
 void *ct_realloc(void *memory, size_t size_bytes);
 char *ct_strdup(const char *text);
 char *ct_asprintf(const char *format, ...) CT_PRINTF(1, 2);

@@ -27,7 +27,7 @@ char *ct_arena_strdup(ct_arena *arena, const char *text);
 char *ct_arena_strndup(ct_arena *arena, const char *text, size_t length);
 char *ct_arena_printf(ct_arena *arena, const char *format, ...) CT_PRINTF(2, 3);
 
-#define CT_ARENA_NEW(arena, type) ((type *)ct_arena_alloc((arena), sizeof(type)))
+#define CT_ARENA_NEW(arena, type)          ((type *)ct_arena_alloc((arena), sizeof(type)))
 #define CT_ARENA_ARRAY(arena, type, count) ((type *)ct_arena_alloc((arena), sizeof(type) * (size_t)(count)))
 
 #endif

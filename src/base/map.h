@@ -25,7 +25,7 @@ typedef struct ct_map {
 void ct_map_init(ct_map *map);
 void ct_map_deinit(ct_map *map); /* values are the caller's */
 void ct_map_set(ct_map *map, const char *key, void *value);
-void *ct_map_get(const ct_map *map, const char *key);  /* NULL when absent */
+void *ct_map_get(const ct_map *map, const char *key); /* NULL when absent */
 int ct_map_has(const ct_map *map, const char *key);
 
 /* FNV-1a of bytes, also used for names as random keys (so its value must never change). */

@@ -75,9 +75,9 @@ const char *ct_status_location(const ct_status *status)
 const char *ct_code_name(ct_code code)
 {
     static const char *const names[] = {
-        "OK",        "CANCELLED",           "UNKNOWN",           "INVALID_ARGUMENT",    "DEADLINE_EXCEEDED",
-        "NOT_FOUND", "ALREADY_EXISTS",      "PERMISSION_DENIED", "RESOURCE_EXHAUSTED",  "FAILED_PRECONDITION",
-        "ABORTED",   "OUT_OF_RANGE",        "UNIMPLEMENTED",     "INTERNAL",            "UNAVAILABLE",
+        "OK",        "CANCELLED",       "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+        "NOT_FOUND", "ALREADY_EXISTS",  "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+        "ABORTED",   "OUT_OF_RANGE",    "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
         "DATA_LOSS", "UNAUTHENTICATED",
     };
     return (size_t)code < CT_COUNT(names) ? names[code] : "UNKNOWN";
