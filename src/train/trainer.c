@@ -15,8 +15,8 @@
 #include "train/metrics.h"
 #include "train/metrics_flops.h"
 #include "train/sample.h"
+#include "train/setup.h"
 #include "train/state.h"
-#include "train/step.h"
 
 enum { MAX_IN_FLIGHT = 2, NUM_BATCH_INPUTS = 5 /* tokens, labels, positions, segments, scalars */ };
 
@@ -57,55 +57,11 @@ typedef struct trainer {
     int first_pending, num_pending;
 } trainer;
 
-/* ---- the model ---- */
-
-ct_status *ct_recipe_model(const ct_recipe *recipe, ct_model **out_model)
-{
-    *out_model = NULL;
-    const ct_model_family *family;
-    ct_model_config config;
-    const char *flavor = recipe->model.flavor;
-    if (ct_path_is_dir(flavor)) {
-        CT_TRY_NOTE(ct_model_config_read(flavor, &family, &config), "model.flavor is the folder %s (%s)", flavor,
-                    ct_recipe_where(recipe, "model.flavor"));
-        if (strcmp(ct_model_family_name(family), recipe->model.name) != 0)
-            return ct_error(CT_CODE_INVALID_ARGUMENT, "%s holds a %s model, but model.name = \"%s\" (%s)", flavor,
-                            ct_model_family_name(family), recipe->model.name, ct_recipe_where(recipe, "model.name"));
-    } else {
-        CT_TRY_NOTE(ct_model_config_find(recipe->model.name, flavor, &family, &config), "%s",
-                    ct_recipe_where(recipe, "model.flavor"));
-    }
-    if (recipe->training.seq_len > config.max_seq_len)
-        return ct_error(CT_CODE_INVALID_ARGUMENT,
-                        "training.seq_len = %lld exceeds the model's longest sequence, %lld (%s); lower it",
-                        (long long)recipe->training.seq_len, (long long)config.max_seq_len,
-                        ct_recipe_where(recipe, "training.seq_len"));
-    return ct_model_new(family, &config, recipe->model.scan_layers, out_model);
-}
-
-double ct_model_flops_per_token(const ct_model *model, int64_t seq_len)
-{
-    const ct_model_config *config = &model->config;
-    return ct_flops_per_token(
-        &(ct_flops_model){.num_params = ct_model_num_params(config, model->family),
-                          .num_embedding_params = ct_model_num_embedding_params(config, model->family),
-                          .is_tied = config->tied,
-                          .num_layers = config->num_layers,
-                          .num_heads = config->num_heads,
-                          .head_dim = config->head_dim,
-                          .seq_len = seq_len});
-}
-
 /* ---- setting up ---- */
 
 static int64_t devices_of(const trainer *t)
 {
     return t->session->num_devices;
-}
-
-static int64_t global_batch(const trainer *t)
-{
-    return t->recipe->training.local_batch_size * t->recipe->device.count * ct_recipe_num_microbatches(t->recipe);
 }
 
 static ct_status *open_data(trainer *t)
@@ -115,7 +71,7 @@ static ct_status *open_data(trainer *t)
     ct_dataset_opts opts = {.dataset = recipe->training.dataset == CT_DATASET_TEXT ? "text" : "tokens",
                             .path = recipe->training.dataset_path,
                             .seq_len = recipe->training.seq_len,
-                            .batch_size = global_batch(t),
+                            .batch_size = t->step_opts.batch * t->step_opts.num_microbatches,
                             .vocab_size = t->model->config.vocab_size,
                             .shuffle = recipe->training.shuffle,
                             .seed = (uint64_t)recipe->debug.seed,
@@ -180,9 +136,7 @@ static ct_status *load_weights(trainer *t, const char *path)
 static ct_status *make_state(trainer *t)
 {
     const ct_recipe *recipe = t->recipe;
-    bool bf16_moments = recipe->optimizer.implementation == CT_OPTIMIZER_FUSED_OPT_STATES_BF16;
-    ct_train_state_init(&t->state, t->session, t->model, recipe->training.dtype,
-                        bf16_moments ? CT_DTYPE_BF16 : CT_DTYPE_F32);
+    ct_train_state_init(&t->state, t->session, t->model, t->step_opts.param_dtype, t->step_opts.moment_dtype);
     if (recipe->checkpoint.enable) {
         int64_t step = recipe->checkpoint.load_step;
         if (step < 0) CT_TRY(ct_checkpoint_latest(t->checkpoint_folder, &step));
@@ -197,22 +151,6 @@ static ct_status *make_state(trainer *t)
 
 static ct_status *build_step(trainer *t)
 {
-    const ct_recipe *recipe = t->recipe;
-    t->step_opts = (ct_step_opts){
-        .batch = recipe->training.local_batch_size * devices_of(t),
-        .seq_len = recipe->training.seq_len,
-        .num_microbatches = ct_recipe_num_microbatches(recipe),
-        .num_devices = devices_of(t),
-        .param_dtype = t->state.param_dtype,
-        .moment_dtype = t->state.moment_dtype,
-        .compute_dtype = recipe->training.mixed_precision_param,
-        .remat = {.mode = recipe->activation_checkpoint.mode,
-                  .num_save = (int)recipe->activation_checkpoint.save.num_items,
-                  .save = recipe->activation_checkpoint.save.items},
-        .max_norm = recipe->training.max_norm,
-        .adamw = {.beta1 = recipe->optimizer.beta1, .beta2 = recipe->optimizer.beta2, .eps = recipe->optimizer.eps,
-                  .weight_decay = recipe->optimizer.weight_decay},
-    };
     CT_TRY(ct_train_step_build(t->model, &t->step_opts, &t->graph));
     CT_TRY(ct_session_compile(t->session, t->graph, "training step", &t->executable));
     size_t num_devices = (size_t)devices_of(t), num_arguments = t->state.num_buffers + NUM_BATCH_INPUTS;
@@ -438,6 +376,7 @@ static ct_status *run(trainer *t)
     ct_info("Model %s %s size: %lld total parameters", recipe->model.name, recipe->model.flavor,
             (long long)ct_model_num_params(&t->model->config, t->model->family));
     t->schedule = ct_recipe_lr_schedule(recipe);
+    t->step_opts = ct_recipe_step(recipe);
     t->checkpoint_folder = ct_path_join(recipe->dump_folder, recipe->checkpoint.folder);
     CT_TRY(ct_session_open(&t->opts->session, &t->session));
     CT_TRY(open_data(t));

@@ -12,7 +12,6 @@
 
 #include <signal.h>
 
-#include "models/model.h"
 #include "train/recipe.h"
 #include "train/session.h"
 
@@ -21,13 +20,6 @@ typedef struct ct_train_opts {
     ct_session_opts session;
     const volatile sig_atomic_t *stop; /* not 0: end after the step under way, saving it when checkpoints are on */
 } ct_train_opts;
-
-/* The model that a recipe names, and its configuration; seq_len is checked against it.
- * Errors: those of ct_model_config_find and _read; INVALID_ARGUMENT naming the recipe's line. */
-CT_MUST_USE ct_status *ct_recipe_model(const ct_recipe *recipe, ct_model **out_model);
-
-/* FLOPs per token of a model at a sequence length. */
-double ct_model_flops_per_token(const ct_model *model, int64_t seq_len);
 
 /* Trains. Errors: ABORTED naming the step when loss or norm is not finite; CANCELLED when stop was set; those of data,
  * devices, files. After an error the newest checkpoint is whole. */
