@@ -194,7 +194,7 @@ static ct_status *run(scorer *s, double *out_loss)
     s->program = (ct_score_opts){.batch = s->inputs.sizes[0], .seq_len = s->inputs.sizes[1],
                                  .logits = s->opts->logits, .gradients = s->opts->gradients};
     size_t num_params = (size_t)s->model->num_params, num_arguments = num_params + 2;
-    s->num_outputs = 2 + (s->program.logits ? 1 : 0) + (s->program.gradients ? num_params : 0);
+    s->num_outputs = 2 + (s->program.logits ? 1U : 0U) + (s->program.gradients ? num_params : 0);
     s->arguments = ct_alloc_zeroed(num_arguments, sizeof(*s->arguments));
     s->outputs = ct_alloc_zeroed(s->num_outputs, sizeof(*s->outputs));
     CT_TRY(ct_session_open(&s->opts->session, &s->session));
