@@ -16,10 +16,12 @@ const char *ct_run_cache_folder(ct_arena *arena)
 ct_session_opts ct_run_recipe_session(ct_arena *arena, const ct_recipe *recipe)
 {
     const char *cache = recipe->compile.cache_dir;
-    return (ct_session_opts){
-        .plugin = ct_environment_plugin_opts(arena, recipe->device.platform, recipe->device.plugin_path),
-        .num_devices = (int)recipe->device.count,
-        .cache_folder = !cache ? ct_run_cache_folder(arena) : cache[0] ? cache : NULL,
-        .xla_flags = recipe->compile.xla_flags.items,
-        .num_xla_flags = recipe->compile.xla_flags.num_items};
+    return (ct_session_opts){.plugin =
+                                 ct_environment_plugin_opts(arena, recipe->device.platform, recipe->device.plugin_path),
+                             .num_devices = (int)recipe->device.count,
+                             .cache_folder = !cache     ? ct_run_cache_folder(arena)
+                                             : cache[0] ? cache
+                                                        : NULL,
+                             .xla_flags = recipe->compile.xla_flags.items,
+                             .num_xla_flags = recipe->compile.xla_flags.num_items};
 }

@@ -9,8 +9,8 @@
 /* Session options of a recipe, in arena. */
 ct_session_opts ct_run_recipe_session(ct_arena *arena, const ct_recipe *recipe);
 
-/* The user's folder of compiled programs, in arena: XDG_CACHE_HOME/ctitan/programs or ~/.cache/ctitan/programs; NULL when
- * there is no home. */
+/* The user's folder of compiled programs, in arena: XDG_CACHE_HOME/ctitan/programs or ~/.cache/ctitan/programs; NULL
+ * when there is no home. */
 const char *ct_run_cache_folder(ct_arena *arena);
 
 #endif

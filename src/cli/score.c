@@ -30,7 +30,8 @@ int ct_verb_score(int argc, char **argv)
     int code = CT_EXIT_OK;
     ct_status *status = ct_args_parse(&args, argc, argv);
     if (!status && !args.wants_help && (!opts.model_folder || !opts.tokens_path || !opts.output_path))
-        status = ct_error(CT_CODE_INVALID_ARGUMENT, "--model, --tokens and --output are required; see ctitan score --help");
+        status =
+            ct_error(CT_CODE_INVALID_ARGUMENT, "--model, --tokens and --output are required; see ctitan score --help");
     if (status) {
         ct_verb_fail("score", status);
         code = CT_EXIT_USAGE;

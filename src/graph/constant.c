@@ -10,6 +10,7 @@ typedef struct constant_attrs {
     bool splat; /* one element stands for all */
     size_t size_bytes;
     void *data;
+    ct_node *next_table; /* an earlier constant array of the graph */
 } constant_attrs;
 
 static void print_constant_attrs(ct_printer *p, const ct_node *node)
@@ -49,6 +50,18 @@ static void print_constant_attrs(ct_printer *p, const ct_node *node)
 static const ct_op op_constant = {
     .name = "stablehlo.constant", .print_attrs = print_constant_attrs, .zero_gradient = true, .cheap = true};
 
+/* An equal array made earlier in the same region: tables of many values are printed once. */
+static ct_tensor *find_table(const ct_graph *graph, const constant_attrs *attrs, const ct_tensor *type)
+{
+    for (ct_node *node = graph->tables; node; node = ((constant_attrs *)node->attrs)->next_table) {
+        const constant_attrs *other = node->attrs;
+        if (node->region == graph->region && other->size_bytes == attrs->size_bytes &&
+            ct__same_type(node->results[0], type) && !memcmp(other->data, attrs->data, attrs->size_bytes))
+            return node->results[0];
+    }
+    return NULL;
+}
+
 static ct_tensor *constant(const char *loc, ct_graph *graph, ct_dtype dtype, int rank, const ct_axis *axes, bool splat,
                            const void *data, size_t size_bytes)
 {
@@ -57,8 +70,19 @@ static ct_tensor *constant(const char *loc, ct_graph *graph, ct_dtype dtype, int
     attrs->splat = splat;
     attrs->size_bytes = size_bytes;
     attrs->data = ct_arena_dup(&graph->arena, data, size_bytes);
+    bool is_table = !splat && !graph->insert_before; /* what is inserted may come after an equal one */
+    if (is_table) {
+        ct_tensor type = {.dtype = dtype, .rank = rank};
+        memcpy(type.axes, axes, (size_t)rank * sizeof(*axes));
+        ct_tensor *known = find_table(graph, attrs, &type);
+        if (known) return known;
+    }
     ct_node *node = ct__node_new(graph, &op_constant, loc, 0, NULL);
     node->attrs = attrs;
+    if (is_table) {
+        attrs->next_table = graph->tables;
+        graph->tables = node;
+    }
     return ct__result(node, dtype, rank, axes);
 }
 

@@ -76,6 +76,8 @@ typedef struct ct_function {
     const char *name;
     ct_region *region;
     struct ct_function *next;
+    struct ct_derivative *derivatives; /* autodiff's, made when first wanted */
+    bool live;                         /* the printer's: called from what is printed */
 } ct_function;
 
 typedef struct ct_graph_port {
@@ -101,6 +103,7 @@ struct ct_graph {
     ct_group *checkpoint, *custom;
     ct_function *functions;
     int num_functions;
+    ct_node *tables; /* constant arrays, newest first */
     struct ct_interned *interned;
     ct_axis *declared;
     int num_declared, declared_capacity;
@@ -108,7 +111,8 @@ struct ct_graph {
     int num_inputs, num_outputs, input_capacity, output_capacity;
     ct_axis *mesh;
     int num_mesh_axes;
-    int num_channels;
+    int num_channels;           /* the printer's: channel handles given out */
+    int manual_depth;           /* 1 while the body of a manual region is being made */
     const bool *wants_gradient; /* by tensor id, during a sweep; NULL: all */
     int num_wants_gradient;
 };

@@ -88,7 +88,8 @@ ct_status *ct_model_config_check(const ct_model_config *config, const char *wher
         return ct_error(CT_CODE_INVALID_ARGUMENT, "%s: rms_norm_eps must be between 0 and 1, found %g", where,
                         config->norm_eps);
     if (!(config->rope.theta > 0))
-        return ct_error(CT_CODE_INVALID_ARGUMENT, "%s: rope_theta must be positive, found %g", where, config->rope.theta);
+        return ct_error(CT_CODE_INVALID_ARGUMENT, "%s: rope_theta must be positive, found %g", where,
+                        config->rope.theta);
     return NULL;
 }
 
@@ -107,15 +108,16 @@ static ct_status *read_rope(ct_json_value root, const char *path, ct_rope_config
     CT_TRY(ct_json_get_string(scaling, "rope_type", &type));
     if (!strcmp(type, "default")) return NULL;
     if (strcmp(type, "llama3") != 0)
-        return ct_error(CT_CODE_UNIMPLEMENTED, "%s: rope_type must be \"default\" or \"llama3\", found \"%s\"", path, type);
+        return ct_error(CT_CODE_UNIMPLEMENTED, "%s: rope_type must be \"default\" or \"llama3\", found \"%s\"", path,
+                        type);
     CT_TRY(ct_json_need_double(scaling, "factor", &out_rope->factor));
     CT_TRY(ct_json_need_double(scaling, "low_freq_factor", &out_rope->low_freq_factor));
     CT_TRY(ct_json_need_double(scaling, "high_freq_factor", &out_rope->high_freq_factor));
     CT_TRY(ct_json_need_double(scaling, "original_max_position_embeddings", &out_rope->original_max_position));
     if (!(out_rope->factor > 0) || !(out_rope->high_freq_factor > out_rope->low_freq_factor))
         return ct_error(CT_CODE_INVALID_ARGUMENT,
-                        "%s: rope scaling needs factor > 0 and high_freq_factor > low_freq_factor, found %g, %g, %g", path,
-                        out_rope->factor, out_rope->high_freq_factor, out_rope->low_freq_factor);
+                        "%s: rope scaling needs factor > 0 and high_freq_factor > low_freq_factor, found %g, %g, %g",
+                        path, out_rope->factor, out_rope->high_freq_factor, out_rope->low_freq_factor);
     return NULL;
 }
 

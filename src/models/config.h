@@ -22,12 +22,12 @@ typedef struct ct_model_config {
 } ct_model_config;
 
 /* A row of the family's table. Errors: NOT_FOUND naming the families or flavors that exist and the nearest. */
-CT_MUST_USE ct_status *ct_model_config_find(const char *family, const char *flavor,
-                                            const ct_model_family **out_family, ct_model_config *out_config);
+CT_MUST_USE ct_status *ct_model_config_find(const char *family, const char *flavor, const ct_model_family **out_family,
+                                            ct_model_config *out_config);
 
 /* FOLDER/config.json of transformers' LlamaForCausalLM or Qwen3ForCausalLM.
- * Errors: NOT_FOUND without the file; INVALID_ARGUMENT for a missing or impossible value; UNIMPLEMENTED naming what is not
- * supported (another model_type, rope type, activation, biases, sliding windows). */
+ * Errors: NOT_FOUND without the file; INVALID_ARGUMENT for a missing or impossible value; UNIMPLEMENTED naming what is
+ * not supported (another model_type, rope type, activation, biases, sliding windows). */
 CT_MUST_USE ct_status *ct_model_config_read(const char *folder, const ct_model_family **out_family,
                                             ct_model_config *out_config);
 

@@ -41,8 +41,12 @@ static ct_tensor *layers(const ct_model *model, ct_tensor *const *params, ct_ten
         return x;
     }
     layer_scan scan = {family, context};
-    ct_scan_opts opts = {.axis = "layers", .num_carries = 1, .carries = &x, .num_inputs = family->num_layer_params,
-                         .inputs = params, .remat = remat};
+    ct_scan_opts opts = {.axis = "layers",
+                         .num_carries = 1,
+                         .carries = &x,
+                         .num_inputs = family->num_layer_params,
+                         .inputs = params,
+                         .remat = remat};
     ct_tensor *result;
     ct_scan(graph, &opts, scan_body, &scan, &result, NULL);
     return result;

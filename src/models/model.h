@@ -16,12 +16,12 @@ typedef enum ct_init_kind { CT_INIT_ONES, CT_INIT_NORMAL, CT_INIT_TRUNC_NORMAL }
 
 /* One parameter of a family, as in its table. */
 typedef struct ct_param_spec {
-    const char *name;      /* "model.layers.{}.self_attn.q_proj.weight" */
-    const char *axes;      /* "(heads head_dim) dim": parentheses are one dim in checkpoints */
+    const char *name; /* "model.layers.{}.self_attn.q_proj.weight" */
+    const char *axes; /* "(heads head_dim) dim": parentheses are one dim in checkpoints */
     ct_init_kind init;
-    double std;            /* 0: dim^-0.5 */
-    double cut;            /* TRUNC_NORMAL: at this many std */
-    bool depth_scaled;     /* std / sqrt(2 (layer + 1)) */
+    double std;        /* 0: dim^-0.5 */
+    double cut;        /* TRUNC_NORMAL: at this many std */
+    bool depth_scaled; /* std / sqrt(2 (layer + 1)) */
 } ct_param_spec;
 
 /* One parameter of a program: a spec, a layer of it, or all its layers stacked. */
@@ -32,7 +32,7 @@ typedef struct ct_model_param {
     bool stacked;
     const char *axes; /* "layers=28 heads=16 head_dim=128 dim=1024" */
     int64_t num_elements;
-    int hf_rank;               /* of one layer's tensor in a checkpoint */
+    int hf_rank; /* of one layer's tensor in a checkpoint */
     int64_t hf_sizes[CT_MAX_RANK];
 } ct_model_param;
 
@@ -52,7 +52,8 @@ void ct_model_free(ct_model *model);
 
 /* A parameter's name in a checkpoint, for one layer of a stacked one (layer is ignored otherwise); in *buffer. */
 const char *ct_model_hf_name(const ct_model_param *param, int64_t layer, char buffer[256]);
-int64_t ct_model_param_layers(const ct_model *model, const ct_model_param *param); /* tensors in a checkpoint: 1 or num_layers */
+int64_t ct_model_param_layers(const ct_model *model,
+                              const ct_model_param *param); /* tensors in a checkpoint: 1 or num_layers */
 
 int64_t ct_model_num_params(const ct_model_config *config, const ct_model_family *family);
 int64_t ct_model_num_embedding_params(const ct_model_config *config, const ct_model_family *family);

@@ -79,8 +79,7 @@ ct_rope ct_rope_angles(ct_tensor *positions, int64_t head_dim, const ct_rope_con
     memcpy(axes, positions->axes, sizeof(axes));
     CT_ASSERT(positions->rank < CT_MAX_RANK);
     axes[positions->rank] = (ct_axis){ct__intern_z(graph, "half_dim"), half_dim};
-    ct_tensor *wide =
-        ct__broadcast_to(CT_LOC, ct_convert(positions, CT_DTYPE_F32), positions->rank + 1, axes);
+    ct_tensor *wide = ct__broadcast_to(CT_LOC, ct_convert(positions, CT_DTYPE_F32), positions->rank + 1, axes);
     ct_tensor *angles = ct_mul(wide, table);
     return (ct_rope){ct_cos(angles), ct_sin(angles)};
 }
@@ -142,7 +141,8 @@ ct_tensor *ct__cross_entropy(const char *loc, ct_tensor *logits, ct_tensor *labe
     int64_t vocab = ct_tensor_axis_size(logits, "vocab");
     if (!vocab) {
         ct__loc_leave(graph, saved);
-        return ct__fail(graph, loc, "cross_entropy", "logits need the axis vocab, found %s", ct_tensor_describe(logits));
+        return ct__fail(graph, loc, "cross_entropy", "logits need the axis vocab, found %s",
+                        ct_tensor_describe(logits));
     }
     logits = ct_convert(logits, at_least_f32(logits));
     const char *axis = ct_arena_printf(&graph->arena, "vocab=%lld", (long long)vocab);

@@ -97,9 +97,9 @@ typedef struct ct_recipe {
         const char *plugin_path; /* NULL: the platform's usual plugin */
     } device;
     struct {
-        const char *prompt;  /* what the sample after training begins with */
-        int64_t max_tokens;  /* of the sample; 0: none */
-        double temperature;  /* 0: the most likely token each time */
+        const char *prompt; /* what the sample after training begins with */
+        int64_t max_tokens; /* of the sample; 0: none */
+        double temperature; /* 0: the most likely token each time */
     } sample;
     struct {
         int64_t seed;
@@ -113,7 +113,7 @@ typedef struct ct_recipe {
 typedef struct ct_recipe_load_opts {
     const char *const *overrides; /* arguments as ct_recipe_override_length takes them */
     size_t num_overrides;
-    bool needs_data;             /* training.dataset_path must be given */
+    bool needs_data; /* training.dataset_path must be given */
 } ct_recipe_load_opts;
 
 /* Reads path, applies overrides, checks everything. Errors: INVALID_ARGUMENT whose message counts and lists all

@@ -27,8 +27,7 @@ ct_status *ct_train_report_make(const ct_recipe *recipe, const char *program_pat
     ct_step_opts step = ct_recipe_step(recipe);
     CT_TRY_OUT(ct_train_step_build(model, &step, &graph));
     CT_TRY_OUT(ct_graph_print(graph, &text));
-    double bytes_per_param =
-        (double)ct_dtype_bytes(step.param_dtype) + 2 * (double)ct_dtype_bytes(step.moment_dtype);
+    double bytes_per_param = (double)ct_dtype_bytes(step.param_dtype) + 2 * (double)ct_dtype_bytes(step.moment_dtype);
     out_report->num_params = ct_model_num_params(&model->config, model->family);
     out_report->flops_per_token = ct_model_flops_per_token(model, step.seq_len);
     out_report->tokens_per_step = step.batch * step.num_microbatches * step.seq_len;

@@ -1,4 +1,5 @@
-/* What a recipe amounts to, found without a device: the model's size, its arithmetic, the state's bytes, the program. */
+/* What a recipe amounts to, found without a device: the model's size, its arithmetic, the state's bytes, the program.
+ */
 #ifndef CT_TRAIN_REPORT_H
 #define CT_TRAIN_REPORT_H
 

@@ -1,5 +1,5 @@
-/* A sample of text from a model on its devices, for a look at what a run has learned. One program, the whole forward pass
- * for each new token; no cache of keys and values.
+/* A sample of text from a model on its devices, for a look at what a run has learned. One program, the whole forward
+ * pass for each new token; no cache of keys and values.
  */
 #ifndef CT_TRAIN_SAMPLE_H
 #define CT_TRAIN_SAMPLE_H

@@ -56,9 +56,10 @@ static ct_status *check_ids(const ct_array *ids, const char *what, int64_t vocab
         if (may_ignore && values[i] == CT_IGNORED_LABEL) continue;
         num_counted++;
         if (values[i] < 0 || values[i] >= vocab_size)
-            return ct_error(CT_CODE_OUT_OF_RANGE, "%s must be from 0 to %lld, the model's vocabulary%s; found %d at [%lld, %lld]",
-                            what, (long long)vocab_size - 1, may_ignore ? ", or -100" : "", values[i],
-                            (long long)(i / seq), (long long)(i % seq));
+            return ct_error(CT_CODE_OUT_OF_RANGE,
+                            "%s must be from 0 to %lld, the model's vocabulary%s; found %d at [%lld, %lld]", what,
+                            (long long)vocab_size - 1, may_ignore ? ", or -100" : "", values[i], (long long)(i / seq),
+                            (long long)(i % seq));
     }
     if (!num_counted) return ct_error(CT_CODE_INVALID_ARGUMENT, "all %s are -100, so there is nothing to score", what);
     return NULL;
@@ -89,8 +90,10 @@ static ct_status *read_tokens(scorer *s)
     if (labels) {
         CT_TRY_OUT(read_ids(labels, &s->labels));
         if (s->labels.sizes[0] != sizes[0] || s->labels.sizes[1] != sizes[1]) {
-            status = ct_error(CT_CODE_INVALID_ARGUMENT, "%s: labels must be [%lld, %lld] as tokens without their last, found "
-                              "[%lld, %lld]", s->opts->tokens_path, (long long)sizes[0], (long long)sizes[1],
+            status = ct_error(CT_CODE_INVALID_ARGUMENT,
+                              "%s: labels must be [%lld, %lld] as tokens without their last, found "
+                              "[%lld, %lld]",
+                              s->opts->tokens_path, (long long)sizes[0], (long long)sizes[1],
                               (long long)s->labels.sizes[0], (long long)s->labels.sizes[1]);
             goto out;
         }
@@ -191,8 +194,10 @@ static ct_status *run(scorer *s, double *out_loss)
     CT_TRY(ct_model_config_read(s->opts->model_folder, &family, &config));
     CT_TRY(ct_model_new(family, &config, true, &s->model));
     CT_TRY(read_tokens(s));
-    s->program = (ct_score_opts){.batch = s->inputs.sizes[0], .seq_len = s->inputs.sizes[1],
-                                 .logits = s->opts->logits, .gradients = s->opts->gradients};
+    s->program = (ct_score_opts){.batch = s->inputs.sizes[0],
+                                 .seq_len = s->inputs.sizes[1],
+                                 .logits = s->opts->logits,
+                                 .gradients = s->opts->gradients};
     size_t num_params = (size_t)s->model->num_params, num_arguments = num_params + 2;
     s->num_outputs = 2 + (s->program.logits ? 1U : 0U) + (s->program.gradients ? num_params : 0);
     s->arguments = ct_alloc_zeroed(num_arguments, sizeof(*s->arguments));

@@ -2,7 +2,8 @@
  *
  *   in    tokens  s32 [batch, seq + 1], or [steps, batch, seq + 1] of which the first is taken
  *         labels  s32 [batch, seq] (or [steps, batch, seq]), optional: in place of the shifted tokens; -100 is ignored
- *   out   loss [1], logprobs [batch, seq] (0 where ignored), logits [batch, seq, vocab], grad.<name> as in the folder; f32
+ *   out   loss [1], logprobs [batch, seq] (0 where ignored), logits [batch, seq, vocab], grad.<name> as in the folder;
+ * f32
  */
 #ifndef CT_TRAIN_SCORE_H
 #define CT_TRAIN_SCORE_H

@@ -61,7 +61,8 @@ ct_status *ct_session_compile(ct_session *session, ct_graph *graph, const char *
     return ct_status_note(status, "compiling the %s", what ? what : graph ? "program" : "");
 }
 
-ct_status *ct_session_replicate(const ct_session *session, const ct_array *array, ct_buffer **out_buffers, size_t stride)
+ct_status *ct_session_replicate(const ct_session *session, const ct_array *array, ct_buffer **out_buffers,
+                                size_t stride)
 {
     for (int d = 0; d < session->num_devices; d++)
         CT_TRY(ct_buffer_from_host(ct_session_device(session, d), array, NULL, NULL, &out_buffers[(size_t)d * stride]));
@@ -84,7 +85,8 @@ ct_status *ct_session_share(const ct_session *session, const ct_array *array, in
     for (int d = 0; d < count && !status; d++) {
         for (size_t i = 0; i < outer; i++)
             memcpy(bytes + i * chunk, (const char *)array->data + (i * (size_t)count + (size_t)d) * chunk, chunk);
-        status = ct_buffer_from_host(ct_session_device(session, d), &part, NULL, NULL, &out_buffers[(size_t)d * stride]);
+        status =
+            ct_buffer_from_host(ct_session_device(session, d), &part, NULL, NULL, &out_buffers[(size_t)d * stride]);
     }
     free(bytes);
     return status;

@@ -58,7 +58,9 @@ ct_step_opts ct_recipe_step(const ct_recipe *recipe)
                   .num_save = (int)recipe->activation_checkpoint.save.num_items,
                   .save = recipe->activation_checkpoint.save.items},
         .max_norm = recipe->training.max_norm,
-        .adamw = {.beta1 = recipe->optimizer.beta1, .beta2 = recipe->optimizer.beta2, .eps = recipe->optimizer.eps,
+        .adamw = {.beta1 = recipe->optimizer.beta1,
+                  .beta2 = recipe->optimizer.beta2,
+                  .eps = recipe->optimizer.eps,
                   .weight_decay = recipe->optimizer.weight_decay},
     };
 }

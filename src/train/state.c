@@ -14,8 +14,11 @@ enum { PARAM, EXP_AVG, EXP_AVG_SQ, NUM_KINDS };
 void ct_train_state_init(ct_train_state *state, ct_session *session, const ct_model *model, ct_dtype param_dtype,
                          ct_dtype moment_dtype)
 {
-    *state = (ct_train_state){.session = session, .model = model, .param_dtype = param_dtype,
-                              .moment_dtype = moment_dtype, .num_buffers = (size_t)model->num_params * NUM_KINDS + 1};
+    *state = (ct_train_state){.session = session,
+                              .model = model,
+                              .param_dtype = param_dtype,
+                              .moment_dtype = moment_dtype,
+                              .num_buffers = (size_t)model->num_params * NUM_KINDS + 1};
     state->buffers = ct_alloc_zeroed(state->num_buffers * (size_t)session->num_devices, sizeof(*state->buffers));
 }
 
@@ -169,7 +172,7 @@ typedef struct save_walk {
     struct save_place {
         size_t buffer;
         int64_t layer, num_layers;
-    } *places;
+    } * places;
     size_t fetched; /* buffer index; SIZE_MAX: none */
     ct_array array;
 } save_walk;
@@ -203,8 +206,9 @@ ct_status *ct_train_state_save(ct_train_state *state, const char *folder, int64_
             int64_t layers = ct_model_param_layers(model, &model->params[i]);
             for (int64_t layer = 0; layer < layers; layer++, count++) {
                 tensors[count] = checkpoint_tensor(state, kind, i, checkpoint_name(&model->params[i], layer, kind));
-                walk.places[count] = (struct save_place){
-                    .buffer = (size_t)kind * (size_t)model->num_params + (size_t)i, .layer = layer, .num_layers = layers};
+                walk.places[count] = (struct save_place){.buffer = (size_t)kind * (size_t)model->num_params + (size_t)i,
+                                                         .layer = layer,
+                                                         .num_layers = layers};
             }
         }
     ct_checkpoint_save_opts opts = {.info = info};

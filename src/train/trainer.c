@@ -84,7 +84,8 @@ static ct_status *open_data(trainer *t)
     if (recipe->training.dataset == CT_DATASET_TEXT) {
         double entropy;
         CT_TRY(ct_dataset_unigram_entropy(t->dataset, &entropy));
-        ct_info("A model that knows only how frequent each token is would reach a loss of %.4f (unigram entropy)", entropy);
+        ct_info("A model that knows only how frequent each token is would reach a loss of %.4f (unigram entropy)",
+                entropy);
     }
     return NULL;
 }
@@ -254,8 +255,11 @@ static ct_status *start_step(trainer *t)
     for (size_t d = 1; d < num_devices; d++) ct_buffer_free(t->outputs[d * num_outputs + num_state]);
 
     pending_step *pending = &t->pending[(t->first_pending + t->num_pending++) % MAX_IN_FLIGHT];
-    *pending = (pending_step){.step = t->step, .num_tokens = t->next_num_tokens, .lr = t->next_lr,
-                              .data_s = t->next_data_s, .buffer = t->outputs[num_state]};
+    *pending = (pending_step){.step = t->step,
+                              .num_tokens = t->next_num_tokens,
+                              .lr = t->next_lr,
+                              .data_s = t->next_data_s,
+                              .buffer = t->outputs[num_state]};
     return ct_buffer_to_host(pending->buffer, pending->values, sizeof(pending->values), &pending->done);
 }
 
@@ -280,10 +284,11 @@ static ct_status *finish_step(trainer *t)
     CT_TRY_NOTE(status, "in step %lld", (long long)pending->step);
     double loss = (double)pending->values[CT_STEP_LOSS], norm = (double)pending->values[CT_STEP_GRAD_NORM];
     if (pending->values[CT_STEP_FINITE] != 1.0f)
-        return ct_error(CT_CODE_ABORTED,
-                        "step %lld: loss and gradient norm must be finite, found loss %f and norm %f; the weights are "
-                        "those before this step. Lower optimizer.lr, raise lr_scheduler.warmup_steps, or look at the data",
-                        (long long)pending->step, loss, norm);
+        return ct_error(
+            CT_CODE_ABORTED,
+            "step %lld: loss and gradient norm must be finite, found loss %f and norm %f; the weights are "
+            "those before this step. Lower optimizer.lr, raise lr_scheduler.warmup_steps, or look at the data",
+            (long long)pending->step, loss, norm);
     ct_metrics_step step = {.step = pending->step,
                             .loss = loss,
                             .grad_norm = norm,
@@ -326,7 +331,8 @@ static ct_status *loop(trainer *t)
 {
     int64_t last = t->recipe->training.steps, saved = t->step;
     if (t->step >= last) {
-        ct_info("Step %lld of %lld is done already; raise training.steps to go on", (long long)t->step, (long long)last);
+        ct_info("Step %lld of %lld is done already; raise training.steps to go on", (long long)t->step,
+                (long long)last);
         return NULL;
     }
     ct_info("Training starts at step %lld", (long long)t->step + 1);

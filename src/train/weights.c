@@ -12,7 +12,8 @@ void ct_model_param_sizes(const ct_model *model, int param, int *out_rank, int64
 {
     /* "layers=28 heads=16 ...": the model wrote it */
     int rank = 0;
-    for (const char *p = model->params[param].axes; (p = strchr(p, '=')); p++) out_sizes[rank++] = strtoll(p + 1, NULL, 10);
+    for (const char *p = model->params[param].axes; (p = strchr(p, '=')); p++)
+        out_sizes[rank++] = strtoll(p + 1, NULL, 10);
     *out_rank = rank;
 }
 
@@ -21,8 +22,8 @@ static ct_status *check_finite(const ct_safetensors_tensor *tensor, const float 
     for (int64_t i = 0; i < count; i++)
         if (!isfinite(values[i]))
             return ct_error(CT_CODE_INVALID_ARGUMENT,
-                            "%s: tensor %s must be finite, found %f at index %lld; the checkpoint is damaged", tensor->path,
-                            tensor->name, (double)values[i], (long long)i);
+                            "%s: tensor %s must be finite, found %f at index %lld; the checkpoint is damaged",
+                            tensor->path, tensor->name, (double)values[i], (long long)i);
     return NULL;
 }
 
@@ -65,7 +66,8 @@ void ct_weights_warn_unused(const ct_safetensors *file, const ct_model *model)
         if (ct_map_has(&used, name)) continue;
         if (!num_unused++) first = name;
     }
-    if (num_unused) ct_warning("%zu tensors of the folder are not part of the model and are left out, the first is %s",
-                               num_unused, first);
+    if (num_unused)
+        ct_warning("%zu tensors of the folder are not part of the model and are left out, the first is %s", num_unused,
+                   first);
     ct_map_deinit(&used);
 }

@@ -1,10 +1,15 @@
 /* Llama 3 sizes. Source: TorchTitan's llama3 flavors, which are Meta's. */
 #include "models/llama3/llama3.h"
 
-#define ROPE {.theta = 500000, .factor = 8, .low_freq_factor = 1, .high_freq_factor = 4, .original_max_position = 8192}
-#define SIZE(name, d, l, h, kv, hd, f, v, t)                                                                     \
-    {.flavor = name, .dim = d, .num_layers = l, .num_heads = h, .num_kv_heads = kv, .head_dim = hd, .ffn_dim = f, \
-     .vocab_size = v, .max_seq_len = 131072, .tied = t, .norm_eps = 1e-5, .rope = ROPE}
+#define ROPE                                                                                                           \
+    {                                                                                                                  \
+        .theta = 500000, .factor = 8, .low_freq_factor = 1, .high_freq_factor = 4, .original_max_position = 8192       \
+    }
+#define SIZE(name, d, l, h, kv, hd, f, v, t)                                                                           \
+    {                                                                                                                  \
+        .flavor = name, .dim = d, .num_layers = l, .num_heads = h, .num_kv_heads = kv, .head_dim = hd, .ffn_dim = f,   \
+        .vocab_size = v, .max_seq_len = 131072, .tied = t, .norm_eps = 1e-5, .rope = ROPE                              \
+    }
 
 const ct_model_config ct__llama3_flavors[] = {
     /*   flavor       dim  layers heads kv head_dim  ffn   vocab  tied */

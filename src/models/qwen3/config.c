@@ -1,9 +1,13 @@
 /* Qwen3 dense sizes. Source: TorchTitan's qwen3 flavors, which are Alibaba's; demo and bench30m are ours. */
 #include "models/qwen3/qwen3.h"
 
-#define SIZE(name, d, l, h, kv, hd, f, v, ctx, t)                                                                 \
-    {.flavor = name, .dim = d, .num_layers = l, .num_heads = h, .num_kv_heads = kv, .head_dim = hd, .ffn_dim = f, \
-     .vocab_size = v, .max_seq_len = ctx, .tied = t, .norm_eps = 1e-6, .rope = {.theta = 1e6}}
+#define SIZE(name, d, l, h, kv, hd, f, v, ctx, t)                                                                      \
+    {                                                                                                                  \
+        .flavor = name, .dim = d, .num_layers = l, .num_heads = h, .num_kv_heads = kv, .head_dim = hd, .ffn_dim = f,   \
+        .vocab_size = v, .max_seq_len = ctx, .tied = t, .norm_eps = 1e-6, .rope = {                                    \
+            .theta = 1e6                                                                                               \
+        }                                                                                                              \
+    }
 
 const ct_model_config ct__qwen3_flavors[] = {
     /*   flavor       dim  layers heads kv head_dim  ffn   vocab  context  tied */
