@@ -66,7 +66,7 @@ static void test_defaults(void **state)
     assert_null(recipe->compile.cache_dir);
     assert_string_equal(recipe->device.platform, "cpu");
     assert_int_equal(recipe->debug.seed, 42);
-    assert_int_equal(ct_recipe_num_microbatches(recipe, 4), 1);
+    assert_int_equal(ct_recipe_num_microbatches(recipe), 1);
     assert_int_equal(ct_recipe_lr_schedule(recipe).total_steps, 10000);
     ct_recipe_free(recipe);
 }
@@ -81,6 +81,7 @@ static void test_every_kind_of_value(void **state)
                  "[optimizer]\nlr = 1\nimplementation = \"fused_opt_states_bf16\"\n"
                  "[lr_scheduler]\ndecay_ratio = 0.8\ndecay_type = \"cosine\"\nwarmup_steps = 2\n"
                  "[activation_checkpoint]\nsave = [\"attention_out\", \"ffn_in\"]\n"
+                 "[device]\ncount = 2\n"
                  "[compile]\ncache_dir = \"\"\n"
                  "xla_flags = { xla_a = true, xla_b = 3, xla_c = 0.5, xla_d = \"x\" }\n",
                  NULL, 0);
@@ -102,7 +103,7 @@ static void test_every_kind_of_value(void **state)
     assert_true(flags[1].type == CT_VALUE_INT && flags[1].integer == 3);
     assert_true(flags[2].type == CT_VALUE_FLOAT && flags[2].number == 0.5);
     assert_true(flags[3].type == CT_VALUE_TEXT && strcmp(flags[3].text, "x") == 0);
-    assert_int_equal(ct_recipe_num_microbatches(recipe, 2), 4);
+    assert_int_equal(ct_recipe_num_microbatches(recipe), 4);
     assert_string_equal(ct_recipe_where(recipe, "training.dataset"), "r.toml:9");
     assert_string_equal(ct_recipe_where(recipe, "dump_folder"), "r.toml:1");
     assert_string_equal(ct_recipe_where(recipe, "training.seq_len"), "default");
@@ -223,14 +224,13 @@ static void test_ten_mistakes(void **state)
         status,
         "r.toml: 10 mistakes in the recipe:\n"
         "  r.toml:3: unknown section [trainnig]; did you mean [training]? There are [model], [training], [optimizer], "
-        "[lr_scheduler], [metrics], [checkpoint], [activation_checkpoint], [compile], [device], [debug]\n"
+        "[lr_scheduler], [metrics], [checkpoint], [activation_checkpoint], [compile], [device], [sample], [debug]\n"
         "  r.toml:6: unknown key training.stpes; did you mean training.steps? [training] has local_batch_size, "
-        "global_batch_size, seq_len, steps, dataset, dataset_path, shuffle, max_norm, dtype, mixed_precision_param, "
-        "mixed_precision_reduce\n"
+        "global_batch_size, seq_len, steps, dataset, dataset_path, shuffle, max_norm, dtype, mixed_precision_param\n"
         "  r.toml:7: training.seq_len must be a whole number of at least 1 and at most 2147483647, found \"long\"\n"
         "  r.toml:10: unknown key training.warmup_steps; did you mean lr_scheduler.warmup_steps? [training] has "
         "local_batch_size, global_batch_size, seq_len, steps, dataset, dataset_path, shuffle, max_norm, dtype, "
-        "mixed_precision_param, mixed_precision_reduce\n"
+        "mixed_precision_param\n"
         "  r.toml:12: optimizer.lr must be a number of at least 0, found nan\n"
         "  r.toml:13: optimizer.beta2 must be a number from 0 to below 1, found 1\n"
         "  r.toml:15: activation_checkpoint.mode must be one of \"none\", \"selective\", \"full\", found \"selectve\"; "
@@ -269,8 +269,8 @@ static void test_impossible_values(void **state)
     expect_one(MODEL, "--lr_scheduler.decay_ratio=1.5",
                "--lr_scheduler.decay_ratio=1.5: lr_scheduler.decay_ratio must be a number from 0 to 1, found 1.5");
     expect_one(MODEL, "--training.dtype=float16",
-               "--training.dtype=float16: training.dtype must be \"float32\", found "
-               "\"float16\"; did you mean \"float32\"?");
+               "--training.dtype=float16: training.dtype must be one of \"float32\", \"bfloat16\", found "
+               "\"float16\"; did you mean \"bfloat16\"?");
     expect_one(MODEL "[checkpoint]\nenable = \"yes\"\n", NULL,
                "r.toml:5: checkpoint.enable must be true or false, found \"yes\"");
     expect_one(MODEL "[checkpoint]\nfolder = \"\"\n", NULL,
@@ -304,8 +304,8 @@ static void test_rules_between_keys(void **state)
                "folder to load");
     expect_one(MODEL, "--checkpoint.load_step=3",
                "--checkpoint.load_step=3: checkpoint.load_step = 3 needs checkpoint.enable = true");
-    expect_one(MODEL "[activation_checkpoint]\nmode = \"full\"\nsave = [\"a\"]\n", NULL,
-               "r.toml:6: activation_checkpoint.save needs activation_checkpoint.mode = \"selective\"");
+    expect_one(MODEL "[activation_checkpoint]\nmode = \"none\"\nsave = [\"a\"]\n", NULL,
+               "r.toml:6: activation_checkpoint.save needs activation_checkpoint.mode = \"selective\" or \"full\"");
     expect_one(
         MODEL, "--device.platform=gpu",
         "--device.platform=gpu: device.platform must be \"cpu\", \"cuda\", \"tpu\" or the path of a plugin, found "
@@ -315,8 +315,8 @@ static void test_rules_between_keys(void **state)
                "\"/a/p.so\"; leave one of the two out");
 
     ct_recipe *recipe;
-    ct_recipe_load_opts opts = {.needs_data = true, .data_parallel_count = 3};
-    const char *text = MODEL "[training]\nglobal_batch_size = 32\n";
+    ct_recipe_load_opts opts = {.needs_data = true};
+    const char *text = MODEL "[training]\nglobal_batch_size = 32\n[device]\ncount = 3\n";
     expect_mistakes(
         ct_recipe_parse("r.toml", text, strlen(text), &opts, &recipe),
         "r.toml: 2 mistakes in the recipe:\n"
