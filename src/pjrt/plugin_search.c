@@ -20,8 +20,8 @@ typedef struct {
 
 static const platform_names platforms[] = {
     {"cpu",
-     {"xla_cpu_pjrt/xla_cpu_pjrt.so", "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so",
-      "lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so", "fastatomstruct_xla_cpu/libpjrt_cpu.so"}},
+     {"lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so", "xla_cpu_pjrt/xla_cpu_pjrt.so",
+      "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so", "fastatomstruct_xla_cpu/libpjrt_cpu.so"}},
     {"cuda",
      {"jax_plugins/xla_cuda13/xla_cuda_plugin.so", "xla_cuda13/xla_cuda_plugin.so",
       "jax_plugins/xla_cuda12/xla_cuda_plugin.so", "xla_cuda12/xla_cuda_plugin.so"}},
