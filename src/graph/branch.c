@@ -191,7 +191,10 @@ void ct__cond(const char *loc, ct_graph *graph, ct_tensor *predicate, ct_branch 
         ct_insertion saved = ct__region_enter(regions[b]);
         builders[b](graph, context, results);
         ct__region_leave(graph, saved);
-        if (num_results && ct__any_poison(num_results, results)) break;
+        if (num_results && ct__any_poison(num_results, results)) {
+            CT_ASSERT(graph->error);
+            break;
+        }
         for (int i = 0; i < num_results; i++) ct__region_add_result(regions[b], results[i]);
     }
     graph->checkpoint = checkpoint;

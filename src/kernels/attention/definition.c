@@ -1,5 +1,5 @@
-/* Attention by its definition: the whole matrix of scores, differentiated by autodiff. In f64 it is the oracle for every
- * other implementation.
+/* Attention by its definition: the whole matrix of scores, differentiated by autodiff. In f64 it is the oracle for
+ * every other implementation.
  */
 #include <math.h>
 
@@ -68,7 +68,8 @@ ct_tensor *ct__attention(const char *loc, ct_tensor *q, ct_tensor *k, ct_tensor 
     ct_graph *graph = q->graph;
     if (opts->out_logsumexp) *opts->out_logsumexp = graph->poison;
     if (ct__any_poison(3, (ct_tensor *[]){q, k, v})) return graph->poison;
-    if (!has_axes(q, loc, "q", "batch seq heads head_dim") || !has_axes(k, loc, "k", "batch kv_seq kv_heads head_dim") ||
+    if (!has_axes(q, loc, "q", "batch seq heads head_dim") ||
+        !has_axes(k, loc, "k", "batch kv_seq kv_heads head_dim") ||
         !has_axes(v, loc, "v", "batch kv_seq kv_heads head_dim"))
         return graph->poison;
     int64_t heads = ct_tensor_axis_size(q, "heads"), kv_heads = ct_tensor_axis_size(k, "kv_heads");
@@ -83,8 +84,8 @@ ct_tensor *ct__attention(const char *loc, ct_tensor *q, ct_tensor *k, ct_tensor 
     ct_dtype wide = q->dtype == CT_DTYPE_F64 ? CT_DTYPE_F64 : CT_DTYPE_F32;
     double scale = opts->scale != 0 ? opts->scale : 1 / sqrt((double)head_dim);
     const char *parts = ct_arena_printf(&graph->arena, "kv_heads=%lld group", (long long)kv_heads);
-    ct_tensor *grouped = ct_split(q, "heads", parts);             /* [batch seq kv_heads group head_dim] */
-    ct_tensor *scores = ct_dot_as(grouped, k, "head_dim", wide);  /* [batch kv_heads seq group kv_seq] */
+    ct_tensor *grouped = ct_split(q, "heads", parts);            /* [batch seq kv_heads group head_dim] */
+    ct_tensor *scores = ct_dot_as(grouped, k, "head_dim", wide); /* [batch kv_heads seq group kv_seq] */
     scores = ct_mul_scalar(scores, scale);
     if (opts->soft_cap > 0) scores = ct_mul_scalar(ct_tanh(ct_mul_scalar(scores, 1 / opts->soft_cap)), opts->soft_cap);
     ct_tensor *mask = mask_of(q, k, opts);
