@@ -6,6 +6,8 @@
 
 #include "autodiff/grad.h"
 #include "base/alloc.h"
+#include "graph/call.h"
+#include "graph/manual.h"
 #include "graph/ops.h"
 #include "graph/scan.h"
 
@@ -146,6 +148,10 @@ static void sweep_node(ct_sweep *sweep, ct_node *node)
         ct__scan_vjp(sweep, node, cotangents, gradients);
     } else if (node->op == &ct__op_cond) {
         ct__cond_vjp(sweep, node, cotangents, gradients);
+    } else if (ct__node_function(node)) {
+        ct__call_vjp(sweep, node, cotangents, gradients);
+    } else if (node->op == &ct__op_manual) {
+        ct__manual_vjp(sweep, node, cotangents, gradients);
     } else if (node->op->vjp) {
         node->op->vjp(node, cotangents, gradients);
     } else {

@@ -26,6 +26,8 @@ ct_tensor *ct__zeros_like(const ct_tensor *tensor);
 /* Derivatives of nodes with regions. */
 void ct__scan_vjp(ct_sweep *sweep, ct_node *scan, ct_tensor *const *cotangents, ct_tensor **gradients);
 void ct__cond_vjp(ct_sweep *sweep, ct_node *cond, ct_tensor *const *cotangents, ct_tensor **gradients);
+void ct__call_vjp(ct_sweep *sweep, ct_node *call, ct_tensor *const *cotangents, ct_tensor **gradients);
+void ct__manual_vjp(ct_sweep *sweep, ct_node *manual, ct_tensor *const *cotangents, ct_tensor **gradients);
 
 /* Replay: forward tensors made available at a place of the backward pass, saved or computed again. */
 typedef struct ct_replay {

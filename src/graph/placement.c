@@ -59,9 +59,15 @@ static bool parse_word(const ct_tensor *tensor, const char *loc, const char *op,
         placement->mesh_axes[dim][placement->count[dim]++] = axis;
         start = stop + 1;
     }
-    int64_t parts = ct__placement_parts(graph, placement, dim);
-    if (tensor->axes[dim].size % parts) {
-        ct__fail(graph, loc, op, "axis %s of %s cannot be split into %lld equal parts", name,
+    return true;
+}
+
+bool ct__placement_divides(const ct_tensor *tensor, const char *loc, const char *op, const ct_placement *placement)
+{
+    for (int i = 0; i < tensor->rank; i++) {
+        int64_t parts = ct__placement_parts(tensor->graph, placement, i);
+        if (tensor->axes[i].size % parts == 0) continue;
+        ct__fail(tensor->graph, loc, op, "axis %s of %s cannot be split into %lld equal parts", tensor->axes[i].name,
                  ct_tensor_describe(tensor), (long long)parts);
         return false;
     }
@@ -121,7 +127,9 @@ static void set_sharding(ct_graph *graph, ct_graph_port *port, const char *op, c
         ct__fail(graph, CT_LOC, op, "%s has a placement but the graph has no mesh: call ct_graph_set_mesh", port->name);
         return;
     }
-    if (!ct__parse_placement(port->tensor, CT_LOC, op, text, &placement)) return;
+    if (!ct__parse_placement(port->tensor, CT_LOC, op, text, &placement) ||
+        !ct__placement_divides(port->tensor, CT_LOC, op, &placement))
+        return;
     port->sharding = ct_arena_dup(&graph->arena, &placement, sizeof(placement));
 }
 

@@ -11,9 +11,11 @@ typedef struct ct_placement {
     int mesh_axes[CT_MAX_RANK][CT_MAX_RANK]; /* indices into graph->mesh */
 } ct_placement;
 
-/* false: an error was kept: no mesh, unknown axes, a mesh axis used twice, a size that does not divide. */
+/* false: an error was kept: unknown axes, a mesh axis used twice. */
 bool ct__parse_placement(const ct_tensor *tensor, const char *loc, const char *op, const char *text,
                          ct_placement *out_placement);
+/* false: an error was kept: a size of tensor, a whole array, that does not split evenly. */
+bool ct__placement_divides(const ct_tensor *tensor, const char *loc, const char *op, const ct_placement *placement);
 /* Into how many parts dim is split. */
 int64_t ct__placement_parts(const ct_graph *graph, const ct_placement *placement, int dim);
 bool ct__placement_uses(const ct_placement *placement, int mesh_axis);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/call.h"
 #include "graph/node.h"
 #include "graph/placement.h"
 
@@ -202,6 +203,10 @@ static void mark_live(const ct_region *region, bool *live)
         if (!node_is_live(node, live)) continue;
         for (int i = 0; i < node->num_operands; i++) live[node->operands[i]->id] = true;
         for (int i = 0; i < node->num_regions; i++) mark_live(node->regions[i], live);
+        ct_function *function = ct__node_function(node);
+        if (!function || function->live) continue;
+        function->live = true;
+        mark_live(function->region, live);
     }
 }
 
@@ -282,9 +287,9 @@ ct_status *ct_graph_print(ct_graph *graph, ct_str *out_text)
     ct_printer printer = {.out = out_text, .graph = graph, .live = live, .num_names = num_tensors};
     printer.names = ct_alloc((size_t)num_tensors * sizeof(int));
     for (int i = 0; i < num_tensors; i++) printer.names[i] = -1;
+    for (ct_function *function = graph->functions; function; function = function->next) function->live = false;
     mark_live(graph->main, live);
-    for (const ct_function *function = graph->functions; function; function = function->next)
-        mark_live(function->region, live);
+    graph->num_channels = 0;
 
     ct__print(&printer, "module @%s {", graph->name);
     if (graph->num_mesh_axes) {
@@ -294,7 +299,7 @@ ct_status *ct_graph_print(ct_graph *graph, ct_str *out_text)
         ct_str_append(out_text, "]>");
     }
     for (const ct_function *function = graph->functions; function; function = function->next)
-        print_function(&printer, function);
+        if (function->live) print_function(&printer, function);
     print_main(&printer, graph);
     ct_str_append(out_text, "\n}\n");
     free(live);

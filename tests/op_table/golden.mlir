@@ -838,3 +838,186 @@ module @test {
     "func.return"(%3, %4) : (tensor<3xf32>, tensor<3xf32>) -> ()
   }
 }
+// call
+module @test {
+  func.func private @layer(%0: tensor<3xf32>, %1: tensor<3x3xf32>) -> (tensor<3xf32>, tensor<f32>) {
+    %2 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<3xf32>, tensor<3x3xf32>) -> tensor<3xf32>
+    %3 = "stablehlo.tanh"(%2) : (tensor<3xf32>) -> tensor<3xf32>
+    %4 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %5 = "stablehlo.reduce"(%2, %4) <{dimensions = array<i64: 0>}> ({ ^bb0(%6: tensor<f32>, %7: tensor<f32>): %8 = "stablehlo.maximum"(%6, %7) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%8) : (tensor<f32>) -> () }) : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+    %9 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %10 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %11 = "stablehlo.compare"(%5, %10) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %12 = "stablehlo.select"(%11, %9, %5) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+    %13 = "stablehlo.broadcast_in_dim"(%12) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %14 = "stablehlo.subtract"(%2, %13) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %15 = "stablehlo.exponential"(%14) : (tensor<3xf32>) -> tensor<3xf32>
+    %16 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %17 = "stablehlo.reduce"(%15, %16) <{dimensions = array<i64: 0>}> ({ ^bb0(%18: tensor<f32>, %19: tensor<f32>): %20 = "stablehlo.add"(%18, %19) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%20) : (tensor<f32>) -> () }) : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+    %21 = "stablehlo.constant"() <{value = dense<1.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %22 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %23 = "stablehlo.compare"(%17, %22) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %24 = "stablehlo.select"(%23, %21, %17) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+    %25 = "stablehlo.broadcast_in_dim"(%24) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %26 = "stablehlo.divide"(%15, %25) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %27 = "stablehlo.multiply"(%26, %0) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %28 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %29 = "stablehlo.reduce"(%27, %28) <{dimensions = array<i64: 0>}> ({ ^bb0(%30: tensor<f32>, %31: tensor<f32>): %32 = "stablehlo.add"(%30, %31) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%32) : (tensor<f32>) -> () }) : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+    "func.return"(%3, %29) : (tensor<3xf32>, tensor<f32>) -> ()
+  }
+  func.func public @main(%33: tensor<3xf32>, %34: tensor<3x3xf32>) -> (tensor<3xf32>, tensor<f32>, tensor<3xf32>) {
+    %35, %36 = "func.call"(%33, %34) <{callee = @layer}> : (tensor<3xf32>, tensor<3x3xf32>) -> (tensor<3xf32>, tensor<f32>)
+    %37, %38 = "func.call"(%35, %34) <{callee = @layer}> : (tensor<3xf32>, tensor<3x3xf32>) -> (tensor<3xf32>, tensor<f32>)
+    %39 = "stablehlo.constant"() <{value = dense<5.00000000e-01> : tensor<f32>}> : () -> tensor<f32>
+    %40 = "stablehlo.broadcast_in_dim"(%39) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %41, %42 = "func.call"(%40, %34) <{callee = @layer}> : (tensor<3xf32>, tensor<3x3xf32>) -> (tensor<3xf32>, tensor<f32>)
+    %43 = "stablehlo.add"(%36, %38) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    "func.return"(%37, %43, %41) : (tensor<3xf32>, tensor<f32>, tensor<3xf32>) -> ()
+  }
+}
+// composite
+module @test {
+  func.func private @layer(%0: tensor<3xf32>, %1: tensor<3x3xf32>) -> (tensor<3xf32>, tensor<f32>) {
+    %2 = "stablehlo.dot_general"(%0, %1) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<3xf32>, tensor<3x3xf32>) -> tensor<3xf32>
+    %3 = "stablehlo.tanh"(%2) : (tensor<3xf32>) -> tensor<3xf32>
+    %4 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %5 = "stablehlo.reduce"(%2, %4) <{dimensions = array<i64: 0>}> ({ ^bb0(%6: tensor<f32>, %7: tensor<f32>): %8 = "stablehlo.maximum"(%6, %7) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%8) : (tensor<f32>) -> () }) : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+    %9 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %10 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %11 = "stablehlo.compare"(%5, %10) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %12 = "stablehlo.select"(%11, %9, %5) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+    %13 = "stablehlo.broadcast_in_dim"(%12) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %14 = "stablehlo.subtract"(%2, %13) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %15 = "stablehlo.exponential"(%14) : (tensor<3xf32>) -> tensor<3xf32>
+    %16 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %17 = "stablehlo.reduce"(%15, %16) <{dimensions = array<i64: 0>}> ({ ^bb0(%18: tensor<f32>, %19: tensor<f32>): %20 = "stablehlo.add"(%18, %19) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%20) : (tensor<f32>) -> () }) : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+    %21 = "stablehlo.constant"() <{value = dense<1.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %22 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %23 = "stablehlo.compare"(%17, %22) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %24 = "stablehlo.select"(%23, %21, %17) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+    %25 = "stablehlo.broadcast_in_dim"(%24) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %26 = "stablehlo.divide"(%15, %25) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %27 = "stablehlo.multiply"(%26, %0) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %28 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %29 = "stablehlo.reduce"(%27, %28) <{dimensions = array<i64: 0>}> ({ ^bb0(%30: tensor<f32>, %31: tensor<f32>): %32 = "stablehlo.add"(%30, %31) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%32) : (tensor<f32>) -> () }) : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+    "func.return"(%3, %29) : (tensor<3xf32>, tensor<f32>) -> ()
+  }
+  func.func public @main(%33: tensor<3xf32>, %34: tensor<3x3xf32>) -> (tensor<3xf32>, tensor<f32>) {
+    %35, %36 = "stablehlo.composite"(%33, %34) <{name = "ctitan.layer", composite_attributes = {k = 3 : i64, name = "x"}, decomposition = @layer}> : (tensor<3xf32>, tensor<3x3xf32>) -> (tensor<3xf32>, tensor<f32>)
+    "func.return"(%35, %36) : (tensor<3xf32>, tensor<f32>) -> ()
+  }
+}
+// custom_call, text
+module @test {
+  func.func public @main(%0: tensor<3xf32>) -> (tensor<3xf32>) {
+    %1 = "stablehlo.custom_call"(%0) <{call_target_name = "Sharding", api_version = 1 : i32, has_side_effect = false, backend_config = ""}> : (tensor<3xf32>) -> tensor<3xf32>
+    %2 = "stablehlo.custom_call"(%0) <{call_target_name = "typed", api_version = 4 : i32, has_side_effect = true, backend_config = {i = 3 : i64, f = 5.00000000e-01 : f32, d = 1.0000000000000001e-01 : f64, b = true, s = "a \22quoted\22 \5C word", l = array<i64: 1, -2>, r = dense<[[0, 1]]> : tensor<1x2xi64>}}> {mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}} : (tensor<3xf32>) -> tensor<3xf32>
+    "func.return"(%1) : (tensor<3xf32>) -> ()
+  }
+}
+// manual, all_reduce
+module @test {
+  sdy.mesh @mesh = <["a"=2, "b"=2, "c"=2]>
+  func.func public @main(%0: tensor<4x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}, %1: tensor<3x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) -> (tensor<4x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}, tensor<f32> {sdy.sharding = #sdy.sharding<@mesh, []>}) {
+    %2, %3 = sdy.manual_computation(%0, %1) in_shardings=[<@mesh, [{"a", "c"}, {"b"}]>, <@mesh, [{}, {"b"}]>] out_shardings=[<@mesh, [{"a", "c"}, {}]>, <@mesh, []>] manual_axes={"a", "b", "c"} (%4: tensor<1x2xf32>, %5: tensor<3x2xf32>) {
+      %6 = "stablehlo.dot_general"(%4, %5) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<1x2xf32>, tensor<3x2xf32>) -> tensor<1x3xf32>
+      %7 = "stablehlo.all_reduce"(%6) <{replica_groups = dense<[[0, 2], [1, 3], [4, 6], [5, 7]]> : tensor<4x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({ ^bb0(%8: tensor<f32>, %9: tensor<f32>): %10 = "stablehlo.add"(%8, %9) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%10) : (tensor<f32>) -> () }) : (tensor<1x3xf32>) -> tensor<1x3xf32>
+      %11 = "stablehlo.tanh"(%7) : (tensor<1x3xf32>) -> tensor<1x3xf32>
+      %12 = "stablehlo.multiply"(%11, %11) : (tensor<1x3xf32>, tensor<1x3xf32>) -> tensor<1x3xf32>
+      %13 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+      %14 = "stablehlo.reduce"(%12, %13) <{dimensions = array<i64: 0, 1>}> ({ ^bb0(%15: tensor<f32>, %16: tensor<f32>): %17 = "stablehlo.add"(%15, %16) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%17) : (tensor<f32>) -> () }) : (tensor<1x3xf32>, tensor<f32>) -> tensor<f32>
+      %18 = "stablehlo.all_reduce"(%14) <{replica_groups = dense<[[0, 1, 4, 5], [2, 3, 6, 7]]> : tensor<2x4xi64>, channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, use_global_device_ids}> ({ ^bb0(%19: tensor<f32>, %20: tensor<f32>): %21 = "stablehlo.add"(%19, %20) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%21) : (tensor<f32>) -> () }) : (tensor<f32>) -> tensor<f32>
+      sdy.return %11, %18 : tensor<1x3xf32>, tensor<f32>
+    } : (tensor<4x4xf32>, tensor<3x4xf32>) -> (tensor<4x3xf32>, tensor<f32>)
+    "func.return"(%2, %3) : (tensor<4x3xf32>, tensor<f32>) -> ()
+  }
+}
+// manual, all_gather, reduce_scatter
+module @test {
+  sdy.mesh @mesh = <["a"=2, "b"=2, "c"=2]>
+  func.func public @main(%0: tensor<2x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}, %1: tensor<4x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}, %2: tensor<2x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) -> (tensor<2x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}, tensor<2x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {
+    %3, %4 = sdy.manual_computation(%0, %1, %2) in_shardings=[<@mesh, [{"a"}, {}]>, <@mesh, [{"a", "c"}, {}]>, <@mesh, [{}, {}]>] out_shardings=[<@mesh, [{"a"}, {}]>, <@mesh, [{"a"}, {"b"}]>] manual_axes={"a", "b", "c"} (%5: tensor<1x3xf32>, %6: tensor<1x3xf32>, %7: tensor<2x4xf32>) {
+      %8 = "stablehlo.all_gather"(%6) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1], [2, 3], [4, 5], [6, 7]]> : tensor<4x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> : (tensor<1x3xf32>) -> tensor<2x3xf32>
+      %9 = "stablehlo.all_gather"(%8) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 4], [1, 5], [2, 6], [3, 7]]> : tensor<4x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, use_global_device_ids}> : (tensor<2x3xf32>) -> tensor<4x3xf32>
+      %10 = "stablehlo.all_gather"(%6) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1, 4, 5], [2, 3, 6, 7]]> : tensor<2x4xi64>, channel_handle = #stablehlo.channel_handle<handle = 3, type = 1>, use_global_device_ids}> : (tensor<1x3xf32>) -> tensor<4x3xf32>
+      %11 = "stablehlo.dot_general"(%5, %9) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<1x3xf32>, tensor<4x3xf32>) -> tensor<1x4xf32>
+      %12 = "stablehlo.sine"(%11) : (tensor<1x4xf32>) -> tensor<1x4xf32>
+      %13 = "stablehlo.dot_general"(%5, %10) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<1x3xf32>, tensor<4x3xf32>) -> tensor<1x4xf32>
+      %14 = "stablehlo.add"(%12, %13) : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+      %15 = "stablehlo.dot_general"(%12, %7) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<1x4xf32>, tensor<2x4xf32>) -> tensor<1x2xf32>
+      %16 = "stablehlo.reduce_scatter"(%15) <{scatter_dimension = 1 : i64, replica_groups = dense<[[0, 2], [1, 3], [4, 6], [5, 7]]> : tensor<4x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 4, type = 1>, use_global_device_ids}> ({ ^bb0(%17: tensor<f32>, %18: tensor<f32>): %19 = "stablehlo.add"(%17, %18) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%19) : (tensor<f32>) -> () }) : (tensor<1x2xf32>) -> tensor<1x1xf32>
+      sdy.return %14, %16 : tensor<1x4xf32>, tensor<1x1xf32>
+    } : (tensor<2x3xf32>, tensor<4x3xf32>, tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x2xf32>)
+    "func.return"(%3, %4) : (tensor<2x4xf32>, tensor<2x2xf32>) -> ()
+  }
+}
+// manual, all_to_all
+module @test {
+  sdy.mesh @mesh = <["a"=2, "b"=2, "c"=2]>
+  func.func public @main(%0: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) -> (tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}, tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {
+    %1, %2 = sdy.manual_computation(%0) in_shardings=[<@mesh, [{"a", "b"}, {}]>] out_shardings=[<@mesh, [{"a", "b"}, {}]>, <@mesh, [{}, {"a", "b"}]>] manual_axes={"a", "b", "c"} (%3: tensor<2x4xf32>) {
+      %4 = "stablehlo.all_to_all"(%3) <{split_dimension = 1 : i64, concat_dimension = 0 : i64, split_count = 4 : i64, replica_groups = dense<[[0, 2, 4, 6], [1, 3, 5, 7]]> : tensor<2x4xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>}> : (tensor<2x4xf32>) -> tensor<8x1xf32>
+      %5 = "stablehlo.multiply"(%4, %4) : (tensor<8x1xf32>, tensor<8x1xf32>) -> tensor<8x1xf32>
+      %6 = "stablehlo.slice"(%5) <{start_indices = array<i64: 0, 0>, limit_indices = array<i64: 7, 1>, strides = array<i64: 1, 1>}> : (tensor<8x1xf32>) -> tensor<7x1xf32>
+      %7 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+      %8 = "stablehlo.pad"(%6, %7) <{edge_padding_low = array<i64: 1, 0>, edge_padding_high = array<i64: 0, 0>, interior_padding = array<i64: 0, 0>}> : (tensor<7x1xf32>, tensor<f32>) -> tensor<8x1xf32>
+      %9 = "stablehlo.add"(%5, %8) : (tensor<8x1xf32>, tensor<8x1xf32>) -> tensor<8x1xf32>
+      %10 = "stablehlo.slice"(%9) <{start_indices = array<i64: 0, 0>, limit_indices = array<i64: 6, 1>, strides = array<i64: 1, 1>}> : (tensor<8x1xf32>) -> tensor<6x1xf32>
+      %11 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+      %12 = "stablehlo.pad"(%10, %11) <{edge_padding_low = array<i64: 2, 0>, edge_padding_high = array<i64: 0, 0>, interior_padding = array<i64: 0, 0>}> : (tensor<6x1xf32>, tensor<f32>) -> tensor<8x1xf32>
+      %13 = "stablehlo.add"(%9, %12) : (tensor<8x1xf32>, tensor<8x1xf32>) -> tensor<8x1xf32>
+      %14 = "stablehlo.slice"(%13) <{start_indices = array<i64: 0, 0>, limit_indices = array<i64: 4, 1>, strides = array<i64: 1, 1>}> : (tensor<8x1xf32>) -> tensor<4x1xf32>
+      %15 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+      %16 = "stablehlo.pad"(%14, %15) <{edge_padding_low = array<i64: 4, 0>, edge_padding_high = array<i64: 0, 0>, interior_padding = array<i64: 0, 0>}> : (tensor<4x1xf32>, tensor<f32>) -> tensor<8x1xf32>
+      %17 = "stablehlo.add"(%13, %16) : (tensor<8x1xf32>, tensor<8x1xf32>) -> tensor<8x1xf32>
+      %18 = "stablehlo.all_to_all"(%17) <{split_dimension = 0 : i64, concat_dimension = 1 : i64, split_count = 4 : i64, replica_groups = dense<[[0, 2, 4, 6], [1, 3, 5, 7]]> : tensor<2x4xi64>, channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>}> : (tensor<8x1xf32>) -> tensor<2x4xf32>
+      sdy.return %18, %17 : tensor<2x4xf32>, tensor<8x1xf32>
+    } : (tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>)
+    "func.return"(%1, %2) : (tensor<8x4xf32>, tensor<8x4xf32>) -> ()
+  }
+}
+// manual, collective_permute, mesh_index
+module @test {
+  sdy.mesh @mesh = <["a"=2, "b"=2, "c"=2]>
+  func.func public @main(%0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) -> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}, tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}, tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) {
+    %1, %2, %3 = sdy.manual_computation(%0) in_shardings=[<@mesh, [{"a", "c"}]>] out_shardings=[<@mesh, [{"a", "c"}]>, <@mesh, [{"a", "c"}]>, <@mesh, [{"a", "c"}]>] manual_axes={"a", "b", "c"} (%4: tensor<2xf32>) {
+      %5 = "stablehlo.collective_permute"(%4) <{source_target_pairs = dense<[[0, 1], [1, 4], [4, 5], [5, 0], [2, 3], [3, 6], [6, 7], [7, 2]]> : tensor<8x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>}> : (tensor<2xf32>) -> tensor<2xf32>
+      %6 = "stablehlo.multiply"(%4, %5) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+      %7 = "stablehlo.sine"(%4) : (tensor<2xf32>) -> tensor<2xf32>
+      %8 = "stablehlo.collective_permute"(%7) <{source_target_pairs = dense<[[0, 1], [2, 3], [4, 5], [6, 7]]> : tensor<4x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>}> : (tensor<2xf32>) -> tensor<2xf32>
+      %9 = "stablehlo.partition_id"() : () -> tensor<ui32>
+      %10 = "stablehlo.constant"() <{value = dense<4> : tensor<ui32>}> : () -> tensor<ui32>
+      %11 = "stablehlo.divide"(%9, %10) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
+      %12 = "stablehlo.constant"() <{value = dense<2> : tensor<ui32>}> : () -> tensor<ui32>
+      %13 = "stablehlo.remainder"(%11, %12) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
+      %14 = "stablehlo.constant"() <{value = dense<1> : tensor<ui32>}> : () -> tensor<ui32>
+      %15 = "stablehlo.divide"(%9, %14) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
+      %16 = "stablehlo.constant"() <{value = dense<2> : tensor<ui32>}> : () -> tensor<ui32>
+      %17 = "stablehlo.remainder"(%15, %16) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
+      %18 = "stablehlo.constant"() <{value = dense<2> : tensor<ui32>}> : () -> tensor<ui32>
+      %19 = "stablehlo.multiply"(%13, %18) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
+      %20 = "stablehlo.add"(%19, %17) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
+      %21 = "stablehlo.convert"(%20) : (tensor<ui32>) -> tensor<i32>
+      %22 = "stablehlo.convert"(%21) : (tensor<i32>) -> tensor<f32>
+      %23 = "stablehlo.broadcast_in_dim"(%22) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<2xf32>
+      %24 = "stablehlo.multiply"(%4, %23) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+      sdy.return %6, %8, %24 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+    } : (tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
+    "func.return"(%1, %2, %3) : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> ()
+  }
+}
+// manual, all_reduce max and min, partition_id
+module @test {
+  sdy.mesh @mesh = <["a"=2, "b"=2, "c"=2]>
+  func.func public @main(%0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) -> (tensor<2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}, tensor<2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}, tensor<8xi32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) {
+    %1, %2, %3 = sdy.manual_computation(%0) in_shardings=[<@mesh, [{"a", "c"}]>] out_shardings=[<@mesh, [{}]>, <@mesh, [{}]>, <@mesh, [{"a", "b", "c"}]>] manual_axes={"a", "b", "c"} (%4: tensor<2xf32>) {
+      %5 = "stablehlo.all_reduce"(%4) <{replica_groups = dense<[[0, 1, 4, 5], [2, 3, 6, 7]]> : tensor<2x4xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({ ^bb0(%6: tensor<f32>, %7: tensor<f32>): %8 = "stablehlo.maximum"(%6, %7) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%8) : (tensor<f32>) -> () }) : (tensor<2xf32>) -> tensor<2xf32>
+      %9 = "stablehlo.all_reduce"(%4) <{replica_groups = dense<[[0, 1, 4, 5], [2, 3, 6, 7]]> : tensor<2x4xi64>, channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, use_global_device_ids}> ({ ^bb0(%10: tensor<f32>, %11: tensor<f32>): %12 = "stablehlo.minimum"(%10, %11) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%12) : (tensor<f32>) -> () }) : (tensor<2xf32>) -> tensor<2xf32>
+      %13 = "stablehlo.partition_id"() : () -> tensor<ui32>
+      %14 = "stablehlo.convert"(%13) : (tensor<ui32>) -> tensor<i32>
+      %15 = "stablehlo.reshape"(%14) : (tensor<i32>) -> tensor<1xi32>
+      sdy.return %5, %9, %15 : tensor<2xf32>, tensor<2xf32>, tensor<1xi32>
+    } : (tensor<8xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<8xi32>)
+    "func.return"(%1, %2, %3) : (tensor<2xf32>, tensor<2xf32>, tensor<8xi32>) -> ()
+  }
+}

@@ -6,8 +6,8 @@
 #include "base/rng.h"
 #include "graph/node.h"
 
-static const op_family *const families[] = {&elementwise_cases, &shape_cases,   &contraction_cases,
-                                            &lookup_cases,      &control_cases, &random_cases};
+static const op_family *const families[] = {&elementwise_cases, &shape_cases,  &contraction_cases, &lookup_cases,
+                                            &control_cases,     &random_cases, &function_cases,    &collective_cases};
 static const char *only = "";
 
 static bool wanted(const op_case *c)
