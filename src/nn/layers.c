@@ -26,7 +26,9 @@ ct_tensor *ct__rms_norm(const char *loc, ct_tensor *x, ct_tensor *weight, double
     const char *saved = ct__loc_enter(graph, loc);
     ct_tensor *wide = ct_convert(x, at_least_f32(x));
     ct_tensor *mean_square = ct_mean(ct_mul(wide, wide), weight->axes[0].name);
-    ct_tensor *normed = ct_mul(wide, ct_rsqrt(ct_add_scalar(mean_square, eps)));
+    /* 1 / sqrt: both are correctly rounded, which rsqrt is not, and it is one number per row */
+    ct_tensor *root = ct_sqrt(ct_add_scalar(mean_square, eps));
+    ct_tensor *normed = ct_mul(wide, ct_div(ct_scalar_like(root, 1), root));
     ct_tensor *result = ct_mul(ct_convert(normed, x->dtype), ct_convert(weight, x->dtype));
     ct__loc_leave(graph, saved);
     return result;
