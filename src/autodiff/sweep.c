@@ -207,6 +207,7 @@ static void reject_detours(ct_sweep *sweep, ct_tensor *const *params, int num_pa
 ct_status *ct_grad_from(ct_graph *graph, int num_tensors, ct_tensor *const *tensors, ct_tensor *const *cotangents,
                         ct_tensor *const *params, int num_params, ct_tensor **out_gradients)
 {
+    params = ct_arena_dup(&graph->arena, params, (size_t)num_params * sizeof(*params)); /* may be out_gradients */
     for (int i = 0; i < num_params; i++) out_gradients[i] = graph->poison;
     CT_TRY(ct_graph_check(graph));
     CT_ASSERT(!graph->checkpoint && !graph->custom);
@@ -249,6 +250,7 @@ ct_status *ct_grad_from(ct_graph *graph, int num_tensors, ct_tensor *const *tens
 ct_status *ct_grad(ct_graph *graph, ct_tensor *loss, ct_tensor *const *params, int num_params,
                    ct_tensor **out_gradients)
 {
+    params = ct_arena_dup(&graph->arena, params, (size_t)num_params * sizeof(*params)); /* may be out_gradients */
     for (int i = 0; i < num_params; i++) out_gradients[i] = graph->poison;
     CT_TRY(ct_graph_check(graph));
     if (loss->rank != 0 || !ct_dtype_is_float(loss->dtype))

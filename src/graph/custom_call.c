@@ -99,10 +99,12 @@ void ct__custom_call(const char *loc, ct_graph *graph, const char *target, int n
                      int num_results, ct_tensor *const *results_like, const ct_custom_call_opts *opts,
                      ct_tensor **out_results)
 {
-    for (int i = 0; i < num_results; i++) out_results[i] = graph->poison;
-    if (graph->error || (num_operands && ct__any_poison(num_operands, operands)) ||
-        (num_results && ct__any_poison(num_results, results_like)))
-        return;
+    bool poison = graph->error || (num_operands && ct__any_poison(num_operands, operands)) ||
+                  (num_results && ct__any_poison(num_results, results_like));
+    results_like = ct_arena_dup(&graph->arena, results_like, (size_t)num_results * sizeof(*results_like));
+    operands = ct_arena_dup(&graph->arena, operands, (size_t)num_operands * sizeof(*operands));
+    for (int i = 0; i < num_results; i++) out_results[i] = graph->poison; /* may be where operands came from */
+    if (poison) return;
     custom_call_attrs *attrs = CT_ARENA_NEW(&graph->arena, custom_call_attrs);
     attrs->target = ct_arena_strdup(&graph->arena, target);
     if (opts) attrs->opts = *opts;

@@ -141,9 +141,11 @@ static void call(const char *loc, const char *op, ct_function *function, const c
 {
     const ct_region *region = function->region;
     ct_graph *graph = region->graph;
-    for (int i = 0; i < region->num_results; i++) out_results[i] = graph->poison;
-    if (graph->error || (region->num_args && ct__any_poison(region->num_args, args))) return;
-    if (!args_fit(loc, op, function, args)) return;
+    if (graph->error || (region->num_args && ct__any_poison(region->num_args, args)) ||
+        !args_fit(loc, op, function, args)) {
+        for (int i = 0; i < region->num_results; i++) out_results[i] = graph->poison;
+        return;
+    }
     ct_node *node =
         attrs ? refer(loc, &ct__op_composite, ct_arena_dup(&graph->arena, attrs, sizeof(*attrs)), function, args)
               : ct__call_node(loc, function, args);

@@ -81,8 +81,10 @@ static const ct_op op_identity = {.name = "ctitan.identity", .print = print_alia
 void ct__custom_vjp(const char *loc, ct_graph *graph, int num_inputs, ct_tensor *const *inputs, int num_outputs,
                     ct_tensor **out_outputs, ct_custom_forward *forward, ct_custom_backward *backward, void *context)
 {
+    bool poisoned = ct__any_poison(num_inputs, inputs);
+    inputs = ct_arena_dup(&graph->arena, inputs, (size_t)num_inputs * sizeof(*inputs)); /* may be out_outputs */
     for (int i = 0; i < num_outputs; i++) out_outputs[i] = graph->poison;
-    if (ct__any_poison(num_inputs, inputs)) return;
+    if (poisoned) return;
     const char *saved_loc = ct__loc_enter(graph, loc);
     bool outermost = !graph->custom; /* inside another custom derivative this one is plain ops */
     if (outermost) {
@@ -96,8 +98,11 @@ void ct__custom_vjp(const char *loc, ct_graph *graph, int num_inputs, ct_tensor 
     forward(graph, context, inputs, out_outputs);
     for (int i = 0; outermost && i < num_outputs; i++) {
         if (ct_tensor_is_poison(out_outputs[i])) continue;
-        /* an output that is made elsewhere would escape the group: give it a node of the group's own */
-        if (!out_outputs[i]->node || out_outputs[i]->node->custom != graph->custom)
+        /* an output that is made elsewhere would escape the group, and one that is listed twice would have its
+         * cotangent counted twice: give it a node of the group's own */
+        bool own = out_outputs[i]->node && out_outputs[i]->node->custom == graph->custom;
+        for (int j = 0; j < i; j++) own &= out_outputs[j] != out_outputs[i];
+        if (!own)
             out_outputs[i] =
                 ct__result_like(ct__node_new(graph, &op_identity, loc, 1, &out_outputs[i]), out_outputs[i]);
         graph->custom->outputs[i] = out_outputs[i];

@@ -102,8 +102,10 @@ void ct__manual(const char *loc, ct_graph *graph, const ct_manual_opts *opts, ct
                 ct_tensor **out_outputs)
 {
     int num_inputs = opts->num_inputs, num_outputs = opts->num_outputs;
-    for (int i = 0; i < num_outputs; i++) out_outputs[i] = graph->poison;
-    if (graph->error || (num_inputs && ct__any_poison(num_inputs, opts->inputs))) return;
+    bool poison = graph->error || (num_inputs && ct__any_poison(num_inputs, opts->inputs));
+    ct_tensor *const *arrays = ct_arena_dup(&graph->arena, opts->inputs, (size_t)num_inputs * sizeof(*arrays));
+    for (int i = 0; i < num_outputs; i++) out_outputs[i] = graph->poison; /* may be where inputs came from */
+    if (poison) return;
     if (!graph->num_mesh_axes || graph->manual_depth) {
         ct__fail(graph, loc, "manual",
                  graph->manual_depth ? "manual regions do not nest: the outer one is manual over all axes"
@@ -113,10 +115,10 @@ void ct__manual(const char *loc, ct_graph *graph, const ct_manual_opts *opts, ct
     ct_placement *inputs = CT_ARENA_ARRAY(&graph->arena, ct_placement, num_inputs + 1);
     ct_placement *outputs = CT_ARENA_ARRAY(&graph->arena, ct_placement, num_outputs + 1);
     for (int i = 0; i < num_inputs; i++)
-        if (!ct__parse_placement(opts->inputs[i], loc, "manual", opts->input_placements[i], &inputs[i]) ||
-            !ct__placement_divides(opts->inputs[i], loc, "manual", &inputs[i]))
+        if (!ct__parse_placement(arrays[i], loc, "manual", opts->input_placements[i], &inputs[i]) ||
+            !ct__placement_divides(arrays[i], loc, "manual", &inputs[i]))
             return;
-    ct_region *region = ct__manual_region(graph, num_inputs, opts->inputs, inputs);
+    ct_region *region = ct__manual_region(graph, num_inputs, arrays, inputs);
     ct_tensor **results = CT_ARENA_ARRAY(&graph->arena, ct_tensor *, num_outputs + 1);
     ct_group *checkpoint = graph->checkpoint, *custom = graph->custom;
     graph->checkpoint = NULL;
@@ -133,6 +135,6 @@ void ct__manual(const char *loc, ct_graph *graph, const ct_manual_opts *opts, ct
     }
     if (!ct__region_is_isolated(region, loc, "manual")) return;
     ct_manual_attrs attrs = {.inputs = inputs, .outputs = outputs};
-    ct_node *node = ct__manual_node(graph, loc, &attrs, region, opts->inputs);
+    ct_node *node = ct__manual_node(graph, loc, &attrs, region, arrays);
     for (int i = 0; i < num_outputs; i++) out_outputs[i] = node->results[i];
 }

@@ -26,7 +26,7 @@ void ct__threefry_bits(const char *loc, ct_tensor *const key[2], ct_tensor *cons
     static const unsigned rotations[8] = {13, 15, 26, 6, 17, 29, 16, 24};
     ct_tensor *operands[4] = {key[0], key[1], counter[0], counter[1]};
     ct_graph *graph = ct__common_graph(4, operands);
-    out_bits[0] = out_bits[1] = graph->poison;
+    out_bits[0] = out_bits[1] = graph->poison; /* may be key or counter */
     if (ct__any_poison(4, operands)) return;
     for (int i = 0; i < 4; i++)
         if (operands[i]->dtype != CT_DTYPE_U32) {
@@ -34,8 +34,9 @@ void ct__threefry_bits(const char *loc, ct_tensor *const key[2], ct_tensor *cons
                      ct_tensor_describe(operands[i]));
             return;
         }
-    ct_tensor *schedule[3] = {key[0], key[1], WITH(ct__xor, ct__xor(loc, key[0], key[1]), 0x1bd11bdau)};
-    ct_tensor *x0 = ct__add(loc, counter[0], schedule[0]), *x1 = ct__add(loc, counter[1], schedule[1]);
+    ct_tensor *schedule[3] = {operands[0], operands[1],
+                              WITH(ct__xor, ct__xor(loc, operands[0], operands[1]), 0x1bd11bdau)};
+    ct_tensor *x0 = ct__add(loc, operands[2], schedule[0]), *x1 = ct__add(loc, operands[3], schedule[1]);
     for (unsigned round = 0; round < 20; round++) {
         x0 = ct__add(loc, x0, x1);
         x1 = ct__xor(loc, rotate(loc, x1, rotations[round % 8]), x0);

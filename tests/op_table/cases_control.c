@@ -328,6 +328,56 @@ REFERENCE(ref_custom)
     }
 }
 
+/* one tensor as two outputs */
+static void twice_forward(ct_graph *graph, void *context, ct_tensor *const *in, ct_tensor **out)
+{
+    (void)graph, (void)context;
+    out[0] = out[1] = ct_sin(in[0]);
+}
+static void twice_backward(ct_graph *graph, void *context, ct_tensor *const *in, ct_tensor *const *out,
+                           ct_tensor *const *cotangents, ct_tensor **gradients)
+{
+    (void)graph, (void)context, (void)out;
+    gradients[0] = ct_mul(ct_cos(in[0]), ct_add(cotangents[0], cotangents[1]));
+}
+BUILD(build_custom_twice)
+{
+    UNUSED4;
+    ct_custom_vjp(graph, 1, in, 2, out, twice_forward, twice_backward, NULL);
+}
+
+/* a derivative by hand is believed: here it is 7 whatever the function, which is made of a scan and a rounding */
+static void believed_body(ct_graph *graph, void *context, ct_tensor *const *c, ct_tensor *const *x, ct_tensor **out_c,
+                          ct_tensor **out_y)
+{
+    (void)graph, (void)context, (void)x, (void)out_y;
+    out_c[0] = ct_round(ct_stop_gradient(ct_add(c[0], c[0])));
+}
+static void believed_forward(ct_graph *graph, void *context, ct_tensor *const *in, ct_tensor **out)
+{
+    (void)context;
+    ct_scan_opts opts = {.axis = "n", .length = 2, .num_carries = 1, .carries = in};
+    ct_scan(graph, &opts, believed_body, NULL, out, NULL);
+}
+static void believed_backward(ct_graph *graph, void *context, ct_tensor *const *in, ct_tensor *const *out,
+                              ct_tensor *const *cotangents, ct_tensor **gradients)
+{
+    (void)graph, (void)context, (void)in, (void)out;
+    gradients[0] = ct_mul_scalar(cotangents[0], 7);
+}
+BUILD(build_believed)
+{
+    UNUSED4;
+    ct_tensor *y;
+    ct_custom_vjp(graph, 1, in, 1, &y, believed_forward, believed_backward, NULL);
+    ct_tensor *loss = ct_sum(ct_mul(y, in[0]), "dim");
+    expect_ok(ct_grad(graph, loss, in, 1, out));
+}
+REFERENCE(ref_believed)
+{
+    for (int i = 0; i < 3; i++) out[0][i] = nearbyint(2 * nearbyint(2 * in[0][i])) + 7 * in[0][i];
+}
+
 BUILD(build_barrier)
 {
     UNUSED4;
@@ -544,6 +594,17 @@ static const op_case cases[] = {
      .num_outputs = 2,
      .build = build_custom,
      .reference = ref_custom},
+    {.name = "custom_vjp, one tensor as two outputs",
+     .grad = true,
+     .inputs = {{DIM, 0, 0, 0}},
+     .num_outputs = 2,
+     .build = build_custom_twice},
+    {.name = "custom_vjp is believed",
+     .dtypes = WIDE,
+     .inputs = {{DIM, 0, 3, 0}},
+     .num_outputs = 1,
+     .build = build_believed,
+     .reference = ref_believed},
     {.name = "optimization_barrier",
      .dtypes = WIDE,
      .grad = true,

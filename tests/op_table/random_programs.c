@@ -1,5 +1,5 @@
-/* Programs made at random of scans, branches, checkpoint blocks, custom derivatives and inner gradients within one
- * another, whose gradients are checked against central differences.
+/* Programs made at random of scans, branches, calls, checkpoint blocks, custom derivatives and inner gradients within
+ * one another, whose gradients are checked against central differences.
  *
  * All tensors are f64[a=2 b=3] and kept in a pool: a stack whose top is what the current region made. Picking from the
  * whole stack makes captures across any number of regions; values stay near [-2, 2].
@@ -167,6 +167,49 @@ static void make_cond(maker *m)
     for (int i = 0; i < plan.num_results; i++) push(m, results[i]);
 }
 
+typedef struct call_plan {
+    maker *m;
+    int count;
+} call_plan;
+
+/* A function sees its arguments alone, so the pool is theirs meanwhile. */
+static void function_body(ct_graph *graph, void *context, ct_tensor *const *args, ct_tensor **out_results)
+{
+    (void)graph;
+    call_plan *plan = context;
+    maker *m = plan->m;
+    ct_tensor *pool[POOL];
+    int num_pool = m->num_pool;
+    bool in_block = m->in_block;
+    memcpy(pool, m->pool, sizeof(pool));
+    m->num_pool = 0;
+    m->in_block = false;
+    for (int i = 0; i < 3; i++) push(m, args[i]);
+    make_ops(m, plan->count);
+    for (int i = 0; i < 2; i++) out_results[i] = pick(m);
+    memcpy(m->pool, pool, sizeof(pool));
+    m->num_pool = num_pool;
+    m->in_block = in_block;
+}
+
+static void make_calls(maker *m)
+{
+    call_plan plan = {.m = m, .count = 1 + draw(m, 4)};
+    ct_tensor *args[3] = {pick(m), pick(m), pick(m)}, *results[2];
+    m->depth++;
+    ct_function *function = ct_function_new(m->graph, "function", 3, args, 2, function_body, &plan);
+    m->depth--;
+    bool composite = draw(m, 2);
+    for (int i = 0; i < 2; i++) {
+        if (composite)
+            ct_composite("ctitan.random", "", function, args, results);
+        else
+            ct_call(function, args, results);
+        for (int j = 0; j < 2; j++) push(m, ct_tanh(results[j]));
+        for (int j = 0; j < 3; j++) args[j] = pick(m);
+    }
+}
+
 static void make_inner_gradient(maker *m)
 {
     ct_tensor *param = ct_mul_scalar(pick(m), 0.7), *other = pick(m), *gradient;
@@ -177,7 +220,7 @@ static void make_inner_gradient(maker *m)
 
 static void make_op(maker *m)
 {
-    switch (draw(m, m->depth < 3 ? 14 : 10)) {
+    switch (draw(m, m->depth < 3 ? 16 : 10)) {
     case 0: push(m, mix(pick(m), pick(m))); break;
     case 1: push(m, ct_sin(pick(m))); break;
     case 2: push(m, ct_softmax(pick(m), draw(m, 2) ? "a" : "b")); break;
@@ -215,6 +258,7 @@ static void make_op(maker *m)
         break;
     case 10:
     case 11: make_cond(m); break;
+    case 12: make_calls(m); break;
     default: make_scan(m); break;
     }
 }
