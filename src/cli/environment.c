@@ -16,6 +16,13 @@ static void add_folder(ct_plugin_opts *opts, const char **folders, const char *f
     if (opts->num_folders < MAX_FOLDERS) folders[opts->num_folders++] = folder;
 }
 
+/* Read by plugins when they are first used. What goes wrong comes back as a status, so only fatal messages are left. */
+static void quiet_plugins(void)
+{
+    static const char *const names[] = {"TF_CPP_MIN_LOG_LEVEL", "TPU_MIN_LOG_LEVEL", "TPU_STDERR_LOG_LEVEL"};
+    for (size_t i = 0; i < CT_COUNT(names); i++) setenv(names[i], "3", 0);
+}
+
 ct_plugin_opts ct_environment_plugin_opts(ct_arena *arena, const char *platform, const char *path)
 {
     ct_plugin_opts opts = {.platform = platform && platform[0] ? platform : "cpu", .path = path};
@@ -25,7 +32,7 @@ ct_plugin_opts ct_environment_plugin_opts(ct_arena *arena, const char *platform,
     }
     if (!opts.path || !opts.path[0]) opts.path = getenv("CTITAN_PLUGIN_PATH");
     const char *log = getenv("CTITAN_PLUGIN_LOG");
-    opts.show_log = log && log[0] && strcmp(log, "0") != 0;
+    if (!log || !log[0] || !strcmp(log, "0")) quiet_plugins();
     opts.xla_flags = getenv("XLA_FLAGS");
 
     const char **folders = CT_ARENA_ARRAY(arena, const char *, MAX_FOLDERS);

@@ -10,7 +10,8 @@
  *   path, if not NULL or empty   names the library, before
  *   CTITAN_PLUGIN_PATH           names the library, before the search in
  *   <folder of ctitan>/../.deps/pjrt, <folder of ctitan>/../lib/ctitan, the Python environment of VIRTUAL_ENV
- *   CTITAN_PLUGIN_LOG=1          leaves the plugin's log on stderr
+ *   CTITAN_PLUGIN_LOG=1          leaves the plugin's log on stderr; else its thresholds are set in this process's
+ *                                environment, where they are not set already, to what is fatal
  *   XLA_FLAGS                    is read by the plugin, and part of the key of cached programs
  */
 ct_plugin_opts ct_environment_plugin_opts(ct_arena *arena, const char *platform, const char *path);

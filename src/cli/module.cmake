@@ -1,11 +1,5 @@
-# The command sees every module that is there. A verb is a file of this folder and a row in main.c.
-set(cli_modules)
-foreach(module base formats pjrt graph autodiff kernels nn optim models tokenizer data checkpoint train)
-  if(TARGET ct_${module})
-    list(PREPEND cli_modules ${module})
-  endif()
-endforeach()
-ct_module(cli DEPS ${cli_modules})
+# The command sees every module. A verb is a file of this folder and a row in main.c.
+ct_module(cli DEPS train checkpoint data tokenizer models optim nn kernels autodiff graph pjrt formats base)
 target_compile_definitions(ct_cli PRIVATE CT_VERSION="${PROJECT_VERSION}")
 
 add_executable(ctitan ${CMAKE_SOURCE_DIR}/src/cli/main.c)

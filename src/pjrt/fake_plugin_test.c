@@ -2,9 +2,9 @@
  * broken, answers are lies, the table is old or short. After each, the fake has all its objects back.
  */
 #include <dlfcn.h>
+#include <fake_plugin.h>
 
 #include "base/log.h"
-#include "fake_plugin.h"
 #include "pjrt/hlo.h"
 #include "pjrt/testing.h"
 #include "pjrt/topology.h"

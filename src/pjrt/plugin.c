@@ -96,14 +96,6 @@ static void set_identity(ct_plugin *plugin, const char *xla_flags)
                         (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec, xla_flags ? xla_flags : "");
 }
 
-/* The log's threshold is read from the environment when the library is first used. Fatal messages stay; errors come
- * back as statuses anyway. Whoever set a threshold keeps it. */
-static void quiet_log(void)
-{
-    static const char *const names[] = {"TF_CPP_MIN_LOG_LEVEL", "TPU_MIN_LOG_LEVEL", "TPU_STDERR_LOG_LEVEL"};
-    for (size_t i = 0; i < CT_COUNT(names); i++) setenv(names[i], "3", 0);
-}
-
 static ct_status *load_path(const char *path, const ct_plugin_opts *opts, ct_plugin **out_plugin)
 {
     for (ct_plugin *plugin = plugins; plugin; plugin = plugin->next) {
@@ -113,7 +105,6 @@ static ct_status *load_path(const char *path, const ct_plugin_opts *opts, ct_plu
     }
     ct_plugin *plugin = ct_alloc_zeroed(1, sizeof(*plugin));
     plugin->path = ct_strdup(path);
-    if (!opts->show_log) quiet_log();
     ct_arena_init(&plugin->arena);
     ct_map_init(&plugin->kernels);
     PJRT_Plugin_Initialize_Args args = {CT_PJRT_ARGS(PJRT_Plugin_Initialize)};

@@ -2,6 +2,8 @@
  *
  * A plugin is loaded once and stays until the process ends (its threads cannot be taken out again), so a ct_plugin is
  * borrowed from the process and never freed. Loading the same file twice gives the same object. Thread-safe.
+ * Plugins log to stderr unless TF_CPP_MIN_LOG_LEVEL=3 (libtpu: TPU_STDERR_LOG_LEVEL=3) is in the environment before
+ * they are loaded; the command sets them.
  */
 #ifndef CT_PJRT_PLUGIN_H
 #define CT_PJRT_PLUGIN_H
@@ -17,8 +19,6 @@ typedef struct ct_plugin_opts {
      * gives it, for example <folder>/libtpu/libtpu.so. */
     const char *const *folders;
     size_t num_folders;
-    bool show_log; /* leave the plugin's own log on stderr; else TF_CPP_MIN_LOG_LEVEL and libtpu's like are set, if
-                      unset */
     /* The value of the environment's XLA_FLAGS, or NULL. Plugins read it by themselves; here it is only part of the key
      * of cached executables. */
     const char *xla_flags;

@@ -10,6 +10,7 @@
 static inline ct_plugin *ct_test_plugin(void)
 {
     ct_plugin *plugin;
+    setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
     expect_ok(ct_plugin_load(&(ct_plugin_opts){.path = getenv("CTITAN_PLUGIN_PATH")}, &plugin));
     return plugin;
 }

@@ -39,6 +39,7 @@ static void test_tpu(void **state)
         skip();
     }
     /* Else libtpu looks for a TPU and complains. */
+    setenv("TPU_STDERR_LOG_LEVEL", "3", 0);
     setenv("TPU_SKIP_MDS_QUERY", "1", 0);
     setenv("TPU_WORKER_HOSTNAMES", "localhost", 0);
     setenv("TPU_ACCELERATOR_TYPE", "v5litepod-4", 0);
