@@ -217,5 +217,5 @@ ct_status *ct_train_state_save(ct_train_state *state, const char *folder, int64_
     free(tensors);
     free(walk.places);
     ct_array_free(&walk.array);
-    return ct_status_note(status, "saving step %lld", (long long)step);
+    return status;
 }
