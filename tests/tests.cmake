@@ -27,3 +27,4 @@ foreach(source ${test_sources})
 endforeach()
 
 include(${CMAKE_SOURCE_DIR}/tests/op_table/op_table.cmake)
+include(${CMAKE_SOURCE_DIR}/tests/integration/integration.cmake)
