@@ -24,6 +24,7 @@ void ct__sweep_deinit(ct_sweep *sweep)
 
 bool ct__is_active(const ct_sweep *sweep, const ct_tensor *tensor)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): num_active counts what active holds */
     return tensor->id < sweep->num_active && sweep->active[tensor->id];
 }
 
@@ -38,6 +39,7 @@ void ct__set_active(ct_sweep *sweep, const ct_tensor *tensor, bool active)
         sweep->graph->wants_gradient = sweep->active;
         sweep->graph->num_wants_gradient = count;
     }
+    CT_ASSERT(sweep->active);
     sweep->active[tensor->id] = active && ct_dtype_is_float(tensor->dtype);
 }
 

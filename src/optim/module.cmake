@@ -1,1 +1,1 @@
-ct_module(optim DEPS nn graph base)
+ct_module(optim DEPS graph base)
