@@ -69,8 +69,8 @@ static void check_score(const char *model, int num_parameters)
 
 /* Two runs at a time: layers scanned and unrolled. */
 static const char *const REMAT[] = {"", "--activation_checkpoint.mode=none", "--activation_checkpoint.mode=full",
-                                    "--activation_checkpoint.mode=full "
-                                    "--activation_checkpoint.save=attention_out,attention_residual"};
+                                    ("--activation_checkpoint.mode=full "
+                                     "--activation_checkpoint.save=attention_out,attention_residual")};
 
 static ct_test_run start_training(const char *model, const char *family, const char *dump_folder, bool scan,
                                   const char *remat)
