@@ -19,8 +19,9 @@ ct_status *ct_session_open(const ct_session_opts *opts, ct_session **out_session
                                          .cache_folder = opts->cache_folder};
     ct_status *status = ct_plugin_load(&opts->plugin, &session->plugin);
     if (!status) {
+        /* one device is every plugin's default; more of them are virtual on the CPU, and elsewhere there already */
         bool is_cpu = !opts->plugin.platform || !strcmp(opts->plugin.platform, "cpu");
-        ct_client_opts client = {.device_count = is_cpu ? session->num_devices : 0};
+        ct_client_opts client = {.device_count = is_cpu && session->num_devices > 1 ? session->num_devices : 0};
         status = ct_client_new(session->plugin, &client, &session->client);
     }
     if (!status && ct_client_num_addressable_devices(session->client) < (size_t)session->num_devices)
