@@ -20,7 +20,7 @@ struct ct_metrics {
     int descriptor; /* of path, or -1 */
     int64_t last_step, n_tokens_seen;
     /* since the last line */
-    double interval_start_s, interval_data_loading_s;
+    double interval_start_s, interval_data_loading_s, interval_host_s;
     int64_t interval_tokens, interval_steps;
     /* since the first step of this process, which pays for compiling and says nothing about speed */
     double first_end_s;
@@ -82,6 +82,7 @@ static char *json_line(const ct_metrics_values *values)
     ct_json_put_double(writer, "memory_gib", values->memory_gib);
     ct_json_put_double(writer, "memory_pct", values->memory_pct);
     ct_json_put_double(writer, "data_loading_s", values->data_loading_s);
+    ct_json_put_double(writer, "host_s", values->host_s);
     ct_json_put_double(writer, "step_s", values->step_s);
     ct_json_put_int(writer, "n_tokens_seen", values->n_tokens_seen);
     ct_json_end(writer);
@@ -194,6 +195,7 @@ static ct_metrics_values interval_values(const ct_metrics *metrics, const ct_met
         .mfu = 100 * opts->flops_per_token * tps / opts->peak_flops,
         .memory_gib = (double)step->memory_bytes / (1024.0 * 1024 * 1024),
         .data_loading_s = metrics->interval_data_loading_s / (double)metrics->interval_steps,
+        .host_s = metrics->interval_host_s / (double)metrics->interval_steps,
         .step_s = passed_s / (double)metrics->interval_steps,
         .n_tokens_seen = metrics->n_tokens_seen,
     };
@@ -210,6 +212,7 @@ ct_status *ct_metrics_record(ct_metrics *metrics, const ct_metrics_step *step)
     metrics->interval_tokens += step->num_tokens;
     metrics->interval_steps++;
     metrics->interval_data_loading_s += step->data_loading_s;
+    metrics->interval_host_s += step->host_s;
     if (step->step == metrics->opts.first_step) {
         metrics->first_end_s = step->end_s;
     } else {
@@ -224,7 +227,7 @@ ct_status *ct_metrics_record(ct_metrics *metrics, const ct_metrics_step *step)
         ct_info("%s", line.data);
         ct_str_deinit(&line);
         metrics->interval_start_s = step->end_s;
-        metrics->interval_data_loading_s = 0;
+        metrics->interval_data_loading_s = metrics->interval_host_s = 0;
         metrics->interval_tokens = 0;
         metrics->interval_steps = 0;
         if (metrics->descriptor >= 0) {

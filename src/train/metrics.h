@@ -21,10 +21,10 @@ typedef struct ct_metrics_values {
     int64_t step;
     double loss, grad_norm; /* the norm before clipping */
     double lr;
-    double tps;                    /* tokens per second and device */
-    double tflops, mfu;            /* per device; mfu in percent */
-    double memory_gib, memory_pct; /* peak of one device; 0 when unknown */
-    double data_loading_s, step_s; /* mean per step of the interval */
+    double tps;                            /* tokens per second and device */
+    double tflops, mfu;                    /* per device; mfu in percent */
+    double memory_gib, memory_pct;         /* peak of one device; 0 when unknown */
+    double data_loading_s, host_s, step_s; /* mean per step of the interval */
     int64_t n_tokens_seen;
 } ct_metrics_values;
 
@@ -57,6 +57,7 @@ typedef struct ct_metrics_step {
     double loss, grad_norm, lr;
     int64_t num_tokens;    /* of the step, over all devices */
     double data_loading_s; /* how long the step waited for its batch */
+    double host_s;         /* the host's own work for the step: putting inputs, starting the program */
     double end_s;          /* of ct_clock_seconds, when the step was done */
     int64_t memory_bytes;  /* peak in use on one device; 0 when unknown */
     int64_t memory_limit_bytes;

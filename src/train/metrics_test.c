@@ -93,6 +93,7 @@ static void record(ct_metrics *metrics, int64_t first, int64_t last)
                                 .lr = 1e-3,
                                 .num_tokens = 1000,
                                 .data_loading_s = 0.25,
+                                .host_s = 0.125,
                                 .end_s = 100 + 2 * (double)i,
                                 .memory_bytes = INT64_C(1) << 30,
                                 .memory_limit_bytes = INT64_C(4) << 30};
@@ -151,9 +152,9 @@ static void test_intervals(void **state)
         const char *name;
         double value;
     } fields[] = {
-        {"step", 5},      {"loss", 0.2},          {"grad_norm", 0.5}, {"lr", 1e-3},       {"tps", 250},
-        {"tflops", 0.25}, {"mfu", 25.0 / 312},    {"memory_gib", 1},  {"memory_pct", 25}, {"data_loading_s", 0.25},
-        {"step_s", 2},    {"n_tokens_seen", 5000}};
+        {"step", 5},       {"loss", 0.2},       {"grad_norm", 0.5},     {"lr", 1e-3},       {"tps", 250},
+        {"tflops", 0.25},  {"mfu", 25.0 / 312}, {"memory_gib", 1},      {"memory_pct", 25}, {"data_loading_s", 0.25},
+        {"host_s", 0.125}, {"step_s", 2},       {"n_tokens_seen", 5000}};
     assert_int_equal(ct_json_size(root), CT_COUNT(fields));
     for (size_t i = 0; i < CT_COUNT(fields); i++) {
         double value;

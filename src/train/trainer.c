@@ -23,7 +23,7 @@ enum { MAX_IN_FLIGHT = 2, NUM_BATCH_INPUTS = 5 /* tokens, labels, positions, seg
 /* A step whose metrics are still to be read. */
 typedef struct pending_step {
     int64_t step, num_tokens;
-    double lr, data_s;
+    double lr, data_s, host_s;
     ct_buffer *buffer;
     ct_event *done;
     float values[CT_STEP_NUM_METRICS];
@@ -50,7 +50,7 @@ typedef struct trainer {
     /* the next step's inputs, on the devices: [device][NUM_BATCH_INPUTS] */
     ct_buffer **next_inputs;
     int64_t next_num_tokens;
-    double next_lr, next_data_s;
+    double next_lr, next_data_s, next_host_s;
     ct_buffer **arguments, **outputs;
     bool *donated;
     pending_step pending[MAX_IN_FLIGHT]; /* a ring: copies from the device go to its own places */
@@ -206,6 +206,7 @@ static ct_status *put_next(trainer *t, int64_t n)
     const ct_batch *batch;
     CT_TRY(ct_loader_next(t->loader, &batch));
     t->next_data_s = ct_clock_seconds() - start;
+    start += t->next_data_s;
     if (!batch->num_valid_labels)
         return ct_error(CT_CODE_INVALID_ARGUMENT, "step %lld: all labels of the batch are %d, so it has no loss",
                         (long long)n, CT_IGNORED_LABEL);
@@ -231,12 +232,15 @@ static ct_status *put_next(trainer *t, int64_t n)
                                           [CT_STEP_BIAS2] = (float)corrections[1],
                                           [CT_STEP_NUM_VALID] = (float)batch->num_valid_labels};
     ct_array array = {.dtype = CT_DTYPE_F32, .rank = 1, .sizes = {CT_STEP_NUM_SCALARS}, .data = scalars};
-    return ct_session_replicate(t->session, &array, &t->next_inputs[4], NUM_BATCH_INPUTS);
+    CT_TRY(ct_session_replicate(t->session, &array, &t->next_inputs[4], NUM_BATCH_INPUTS));
+    t->next_host_s = ct_clock_seconds() - start;
+    return NULL;
 }
 
 /* Starts step t->step + 1 with the inputs that were put before. */
 static ct_status *start_step(trainer *t)
 {
+    double start = ct_clock_seconds();
     size_t num_devices = (size_t)devices_of(t), num_state = t->state.num_buffers;
     size_t num_arguments = num_state + NUM_BATCH_INPUTS, num_outputs = num_state + 1;
     for (size_t d = 0; d < num_devices; d++) {
@@ -260,7 +264,9 @@ static ct_status *start_step(trainer *t)
                               .lr = t->next_lr,
                               .data_s = t->next_data_s,
                               .buffer = t->outputs[num_state]};
-    return ct_buffer_to_host(pending->buffer, pending->values, sizeof(pending->values), &pending->done);
+    ct_status *status = ct_buffer_to_host(pending->buffer, pending->values, sizeof(pending->values), &pending->done);
+    pending->host_s = t->next_host_s + ct_clock_seconds() - start;
+    return status;
 }
 
 /* Peak bytes in use and their limit on the first device; 0 where the plugin does not say. */
@@ -295,6 +301,7 @@ static ct_status *finish_step(trainer *t)
                             .lr = pending->lr,
                             .num_tokens = pending->num_tokens,
                             .data_loading_s = pending->data_s,
+                            .host_s = pending->host_s,
                             .end_s = ct_clock_seconds()};
     CT_TRY(device_memory(t, &step));
     return ct_metrics_record(t->metrics, &step);
