@@ -1,6 +1,7 @@
 # What the integration tests share, and the command that they run.
 if(TARGET ctitan AND CMOCKA_FOUND)
-  add_library(integration_support STATIC ${CMAKE_SOURCE_DIR}/tests/integration/support.c)
+  add_library(integration_support STATIC ${CMAKE_SOURCE_DIR}/tests/integration/support.c
+              ${CMAKE_SOURCE_DIR}/tests/integration/reference.c)
   target_include_directories(integration_support PUBLIC ${CMAKE_SOURCE_DIR}/tests/integration)
   target_compile_options(integration_support PRIVATE ${CT_WARNINGS})
   target_compile_definitions(integration_support PRIVATE CT_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
