@@ -67,10 +67,6 @@ CT_MUST_USE ct_status *ct_checkpoint_save(const char *folder, int64_t step, cons
 /* The steps in folder, ascending, whole or not; heap. A folder that does not exist has none. */
 CT_MUST_USE ct_status *ct_checkpoint_list(const char *folder, int64_t **out_steps, size_t *out_num_steps);
 
-/* The newest step that opens (file sizes checked); -1 when there is none. Each newer one that does not open is a
- * warning. */
-CT_MUST_USE ct_status *ct_checkpoint_latest(const char *folder, int64_t *out_step);
-
 char *ct_checkpoint_path(const char *folder, int64_t step); /* "{folder}/step-N", heap */
 
 /* ---- Loading. An open checkpoint is immutable, so threads may share it. ---- */
@@ -84,6 +80,10 @@ typedef struct ct_checkpoint_open_opts {
 /* Errors: NOT_FOUND when the step is not there; DATA_LOSS naming the file that is missing, cut short or changed. */
 CT_MUST_USE ct_status *ct_checkpoint_open(const char *folder, int64_t step, const ct_checkpoint_open_opts *opts,
                                           ct_checkpoint **out_checkpoint);
+/* The newest step that opens with opts; -1 when folder has no step. Each newer one that does not open is a warning.
+ * Errors: DATA_LOSS when there are steps, but none opens: a run must not start over on top of them unasked. */
+CT_MUST_USE ct_status *ct_checkpoint_latest(const char *folder, const ct_checkpoint_open_opts *opts, int64_t *out_step);
+
 void ct_checkpoint_close(ct_checkpoint *checkpoint); /* NULL is allowed */
 
 int64_t ct_checkpoint_step(const ct_checkpoint *checkpoint);

@@ -239,7 +239,7 @@ static void test_killed_while_saving(void **state)
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
         int64_t latest;
-        expect_ok(ct_checkpoint_latest(folder, &latest));
+        expect_ok(ct_checkpoint_latest(folder, NULL, &latest));
         assert_int_equal(latest, 1);
         expect_state(folder, 1, 1);
         assert_int_equal(count_entries(folder), 2); /* and the leftover of the dead process */
@@ -287,7 +287,7 @@ static void test_leftovers(void **state)
     expect_ok(ct_checkpoint_list("/nowhere", &steps, &num_steps));
     assert_int_equal(num_steps, 0);
     int64_t latest;
-    expect_ok(ct_checkpoint_latest("/nowhere", &latest));
+    expect_ok(ct_checkpoint_latest("/nowhere", NULL, &latest));
     assert_int_equal(latest, -1);
 }
 
@@ -319,12 +319,16 @@ static void test_damage(void **state)
     ct_checkpoint_close(checkpoint);
     expect_error(ct_checkpoint_open(folder, 2, &(ct_checkpoint_open_opts){.verify = true}, &checkpoint),
                  CT_CODE_DATA_LOSS, "step-2/state-00002.safetensors was changed");
+    int64_t latest;
+    expect_ok(ct_checkpoint_latest(folder, NULL, &latest));
+    assert_int_equal(latest, 2);
+    expect_ok(ct_checkpoint_latest(folder, &(ct_checkpoint_open_opts){.verify = true}, &latest));
+    assert_int_equal(latest, 1);
 
     assert_int_equal(truncate(file, (off_t)size - 1), 0);
-    int64_t latest;
     expect_error(ct_checkpoint_open(folder, 2, NULL, &checkpoint), CT_CODE_DATA_LOSS,
                  "step-2/state-00002.safetensors must have");
-    expect_ok(ct_checkpoint_latest(folder, &latest));
+    expect_ok(ct_checkpoint_latest(folder, NULL, &latest));
     assert_int_equal(latest, 1);
     assert_int_equal(unlink(file), 0);
     expect_error(ct_checkpoint_open(folder, 2, NULL, &checkpoint), CT_CODE_DATA_LOSS,
@@ -353,6 +357,7 @@ static void test_damage(void **state)
     char *wrong = ct_path_join(folder, "step-7"), *right = ct_path_join(folder, "step-1");
     assert_int_equal(rename(right, wrong), 0);
     expect_error(ct_checkpoint_open(folder, 7, NULL, &checkpoint), CT_CODE_DATA_LOSS, "is of step 1");
+    expect_error(ct_checkpoint_latest(folder, NULL, &latest), CT_CODE_DATA_LOSS, "none of the 2 steps in");
     free(wrong);
     free(right);
     ct_test_folder_free(folder);

@@ -84,25 +84,30 @@ ct_status *ct_checkpoint_list(const char *folder, int64_t **out_steps, size_t *o
     return NULL;
 }
 
-ct_status *ct_checkpoint_latest(const char *folder, int64_t *out_step)
+ct_status *ct_checkpoint_latest(const char *folder, const ct_checkpoint_open_opts *opts, int64_t *out_step)
 {
     *out_step = -1;
     int64_t *steps;
     size_t num_steps;
     CT_TRY(ct_checkpoint_list(folder, &steps, &num_steps));
-    while (num_steps-- > 0 && *out_step < 0) {
+    ct_status *status = NULL;
+    for (size_t i = num_steps; i-- > 0 && *out_step < 0;) {
         ct_checkpoint *checkpoint;
-        ct_status *status = ct_checkpoint_open(folder, steps[num_steps], NULL, &checkpoint);
-        if (status) {
-            ct_warning("skipping step %lld: %s", (long long)steps[num_steps], ct_status_message(status));
+        status = ct_checkpoint_open(folder, steps[i], opts, &checkpoint);
+        if (!status) {
+            ct_checkpoint_close(checkpoint);
+            *out_step = steps[i];
+        } else if (i) {
+            ct_warning("skipping step %lld: %s", (long long)steps[i], ct_status_message(status));
             ct_status_free(status);
-            continue;
+            status = NULL;
         }
-        ct_checkpoint_close(checkpoint);
-        *out_step = steps[num_steps];
     }
+    if (status)
+        status = ct_status_note(status, "none of the %zu steps in %s can be loaded; move them away to start over",
+                                num_steps, folder);
     free(steps);
-    return NULL;
+    return status;
 }
 
 static bool is_alive(int64_t process)

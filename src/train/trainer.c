@@ -90,10 +90,13 @@ static ct_status *open_data(trainer *t)
     return NULL;
 }
 
-static ct_status *resume(trainer *t, int64_t step)
+/* A step is taken only if its hashes are right: to train on from damaged weights is worse than to say so. */
+static const ct_checkpoint_open_opts VERIFY = {.verify = true};
+
+static ct_status *resume(trainer *t, int64_t step, const ct_checkpoint_open_opts *opts)
 {
     ct_checkpoint *checkpoint;
-    CT_TRY(ct_checkpoint_open(t->checkpoint_folder, step, NULL, &checkpoint));
+    CT_TRY(ct_checkpoint_open(t->checkpoint_folder, step, opts, &checkpoint));
     ct_json_value info = ct_checkpoint_info(checkpoint);
     int64_t position = 0;
     ct_status *status = ct_json_need_int(info, "n_tokens_seen", &t->tokens_seen);
@@ -126,7 +129,7 @@ static ct_status *load_weights(trainer *t, const char *path)
                           path, ct_recipe_where(t->recipe, "checkpoint.initial_load_path"));
     if (!status) {
         if (slash) *slash = 0;
-        status = ct_checkpoint_open(slash ? copy : ".", step, NULL, &checkpoint);
+        status = ct_checkpoint_open(slash ? copy : ".", step, &VERIFY, &checkpoint);
     }
     if (!status) status = ct_train_state_load(&t->state, checkpoint, true);
     ct_checkpoint_close(checkpoint);
@@ -140,8 +143,9 @@ static ct_status *make_state(trainer *t)
     ct_train_state_init(&t->state, t->session, t->model, t->step_opts.param_dtype, t->step_opts.moment_dtype);
     if (recipe->checkpoint.enable) {
         int64_t step = recipe->checkpoint.load_step;
-        if (step < 0) CT_TRY(ct_checkpoint_latest(t->checkpoint_folder, &step));
-        if (step >= 0) return resume(t, step);
+        bool newest = step < 0;
+        if (newest) CT_TRY(ct_checkpoint_latest(t->checkpoint_folder, &VERIFY, &step));
+        if (step >= 0) return resume(t, step, newest ? NULL : &VERIFY);
     }
     const char *path = recipe->checkpoint.initial_load_path;
     if (!path) return ct_train_state_from_seed(&t->state, (uint64_t)recipe->debug.seed);
@@ -347,7 +351,10 @@ static ct_status *loop(trainer *t)
     while (t->step < last) {
         CT_TRY(start_step(t));
         bool stopped = t->opts->stop && *t->opts->stop;
-        if (t->step < last && !stopped) CT_TRY(put_next(t, t->step + 1));
+        if (t->step < last && !stopped) {
+            ct_status *status = put_next(t, t->step + 1);
+            if (status) return ct_status_first(status, finish_all(t)); /* what was done is recorded */
+        }
         if (t->num_pending == MAX_IN_FLIGHT) CT_TRY(finish_step(t));
         bool is_due = t->step % t->recipe->checkpoint.interval == 0 || t->step == last || stopped;
         if (t->recipe->checkpoint.enable && is_due && t->step != saved) {
