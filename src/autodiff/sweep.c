@@ -195,7 +195,7 @@ static void reject_detours(ct_sweep *sweep, ct_tensor *const *params, int num_pa
     for (const ct_node *node = graph->region->first; node; node = node->next)
         for (int i = 0; i < node->num_operands; i++) {
             const ct_tensor *operand = node->operands[i];
-            if (operand->region == graph->region || !ct__is_active(sweep, operand)) continue;
+            if (operand->region == graph->region || !ct__map_get(&sweep->cotangents, operand)) continue;
             bool is_param = false;
             for (int j = 0; j < num_params; j++) is_param |= params[j] == operand;
             if (!is_param)
@@ -227,7 +227,6 @@ ct_status *ct_grad_from(ct_graph *graph, int num_tensors, ct_tensor *const *tens
     graph->wants_gradient = sweep.active;
     graph->num_wants_gradient = sweep.num_active;
     mark_from_outside(&sweep, graph->region);
-    reject_detours(&sweep, params, num_params);
     ct_node *last = graph->region->last;
     for (int i = 0; i < num_tensors; i++)
         if (cotangents[i]) {
@@ -239,6 +238,7 @@ ct_status *ct_grad_from(ct_graph *graph, int num_tensors, ct_tensor *const *tens
                 ct__accumulate(&sweep, tensors[i], cotangents[i]);
         }
     if (!graph->error && last) ct__sweep_nodes(&sweep, last);
+    reject_detours(&sweep, params, num_params);
     for (int i = 0; i < num_params && !graph->error; i++) {
         ct_tensor *gradient = ct__map_get(&sweep.cotangents, params[i]);
         out_gradients[i] = gradient ? gradient : ct__zeros_like(params[i]);

@@ -97,10 +97,9 @@ static const ct_op op_scatter_add_along = {
 static int64_t along_dim(const char *loc, const char *op, const ct_tensor *x, const ct_tensor *indices,
                          const char *axis)
 {
-    int dim, count;
-    if (!ct__parse_dims(x, loc, op, axis, &dim, &count)) return -1;
-    bool fits =
-        count == 1 && x->rank == indices->rank && (indices->dtype == CT_DTYPE_S32 || indices->dtype == CT_DTYPE_S64);
+    int dim = ct__parse_dim(x, loc, op, axis);
+    if (dim < 0) return -1;
+    bool fits = x->rank == indices->rank && (indices->dtype == CT_DTYPE_S32 || indices->dtype == CT_DTYPE_S64);
     for (int i = 0; fits && i < x->rank; i++)
         fits = x->axes[i].name == indices->axes[i].name && (i == dim || x->axes[i].size == indices->axes[i].size);
     if (fits) return dim;

@@ -105,6 +105,15 @@ bool ct__parse_dims(const ct_tensor *tensor, const char *loc, const char *op, co
     return true;
 }
 
+int ct__parse_dim(const ct_tensor *tensor, const char *loc, const char *op, const char *axis)
+{
+    int dims[CT_MAX_RANK], count;
+    if (!ct__parse_dims(tensor, loc, op, axis, dims, &count)) return -1;
+    if (count == 1) return dims[0];
+    ct__fail(tensor->graph, loc, op, "takes one axis, found \"%s\"", axis);
+    return -1;
+}
+
 int64_t ct__num_elements(const ct_tensor *tensor)
 {
     int64_t count = 1;

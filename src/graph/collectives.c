@@ -98,15 +98,6 @@ static ct_tensor *collective(const char *loc, const ct_op *op, ct_tensor *x, con
     return ct__result(node, x->dtype, rank, axes);
 }
 
-static int one_dim(const char *loc, const char *op, const ct_tensor *x, const char *axis)
-{
-    int dims[CT_MAX_RANK], count;
-    if (!ct__parse_dims(x, loc, op, axis, dims, &count)) return -1;
-    if (count == 1) return dims[0];
-    ct__fail(x->graph, loc, op, "takes one axis, found \"%s\"", axis);
-    return -1;
-}
-
 /* ---- all_gather and reduce_scatter ---- */
 
 static void print_all_gather_attrs(ct_printer *p, const ct_node *node)
@@ -129,7 +120,7 @@ static const ct_op op_all_gather = {
 ct_tensor *ct__all_gather(const char *loc, ct_tensor *x, const char *axis, const char *mesh_axes)
 {
     if (ct__any_poison(1, &x)) return x->graph->poison;
-    int dim = one_dim(loc, "all_gather", x, axis);
+    int dim = ct__parse_dim(x, loc, "all_gather", axis);
     collective_attrs attrs;
     if (dim < 0 || !make_groups(x->graph, loc, "all_gather", mesh_axes, &attrs)) return x->graph->poison;
     if (attrs.group_size == 1) return x;
@@ -166,7 +157,7 @@ static const ct_op op_reduce_scatter = {
 ct_tensor *ct__reduce_scatter(const char *loc, ct_tensor *x, const char *axis, const char *mesh_axes)
 {
     if (ct__any_poison(1, &x)) return x->graph->poison;
-    int dim = one_dim(loc, "reduce_scatter", x, axis);
+    int dim = ct__parse_dim(x, loc, "reduce_scatter", axis);
     collective_attrs attrs;
     if (dim < 0 || !make_groups(x->graph, loc, "reduce_scatter", mesh_axes, &attrs)) return x->graph->poison;
     if (attrs.group_size == 1) return x;
@@ -240,7 +231,8 @@ ct_tensor *ct__all_to_all(const char *loc, ct_tensor *x, const char *split_axis,
                           const char *mesh_axes)
 {
     if (ct__any_poison(1, &x)) return x->graph->poison;
-    int split = one_dim(loc, "all_to_all", x, split_axis), concat = one_dim(loc, "all_to_all", x, concat_axis);
+    int split = ct__parse_dim(x, loc, "all_to_all", split_axis),
+        concat = ct__parse_dim(x, loc, "all_to_all", concat_axis);
     collective_attrs attrs;
     if (split < 0 || concat < 0 || !make_groups(x->graph, loc, "all_to_all", mesh_axes, &attrs))
         return x->graph->poison;

@@ -382,6 +382,30 @@ static void argmax_axes(ct_graph *g)
 {
     ct_argmax(f(g, "a=2 b=2"), "a b");
 }
+static void cumsum_axes(ct_graph *g)
+{
+    ct_cumsum(f(g, "a=2 b=2 c=1"), "a b c");
+}
+static void rename_axes(ct_graph *g)
+{
+    ct_rename(f(g, "a=2 b=2 c=1"), "a b c", "d");
+}
+static void split_axes(ct_graph *g)
+{
+    ct_split(f(g, "a=2 b=2 c=1"), "a b c", "d e");
+}
+static void squeeze_axes(ct_graph *g)
+{
+    ct_squeeze(f(g, "a=1 b=1 c=1"), "a b c");
+}
+static void sort_axes(ct_graph *g)
+{
+    ct_sort(f(g, "a=1 b=1 c=1"), "a b c", false);
+}
+static void along_two(ct_graph *g)
+{
+    ct_take_along(f(g, "a=1 b=1 c=1"), n(g, "a=1 b=1 c=1"), "a b c");
+}
 static void softmax_integer(ct_graph *g)
 {
     ct_softmax(n(g, "a=2"), "a");
@@ -579,6 +603,12 @@ static const struct {
     {mean_integer, "mean: needs floats, found s32[a=2]"},
     {any_float, "any: needs bool, found f32[a=2]"},
     {argmax_axes, "argmax: takes one axis, found \"a b\""},
+    {cumsum_axes, "cumsum: takes one axis, found \"a b c\""},
+    {rename_axes, "rename: takes one axis, found \"a b c\""},
+    {split_axes, "split: takes one axis, found \"a b c\""},
+    {squeeze_axes, "squeeze: takes one axis, found \"a b c\""},
+    {sort_axes, "sort: takes one axis, found \"a b c\""},
+    {along_two, "take_along: takes one axis, found \"a b c\""},
     {softmax_integer, "softmax: needs floats and one axis, found s32[a=2] and \"a\""},
     {take_axis, "take: b must be the first axis of f32[a=2 b=3]"},
     {take_float, "take: indices must be s32 or s64, found f32[c=2]"},

@@ -126,6 +126,8 @@ bool ct__parse_axes(ct_graph *graph, const char *loc, const char *op, const char
 /* Names only -> dims of tensor, in the order of text; each must exist and be named once. */
 bool ct__parse_dims(const ct_tensor *tensor, const char *loc, const char *op, const char *text, int *out_dims,
                     int *out_count);
+/* One name -> its dim; -1: an error was kept. */
+int ct__parse_dim(const ct_tensor *tensor, const char *loc, const char *op, const char *axis);
 int ct__find_axis(const ct_axis *axes, int rank, const char *interned_name);
 int64_t ct__num_elements(const ct_tensor *tensor);
 bool ct__same_type(const ct_tensor *a, const ct_tensor *b); /* dtype and axes, names included */

@@ -163,9 +163,8 @@ ct_tensor *ct__all(const char *loc, ct_tensor *x, const char *axes)
 ct_tensor *ct__argmax(const char *loc, ct_tensor *x, const char *axis)
 {
     if (ct__any_poison(1, &x)) return x->graph->poison;
-    int dim, count;
-    if (!ct__parse_dims(x, loc, "argmax", axis, &dim, &count)) return x->graph->poison;
-    if (count != 1) return ct__fail(x->graph, loc, "argmax", "takes one axis, found \"%s\"", axis);
+    int dim = ct__parse_dim(x, loc, "argmax", axis);
+    if (dim < 0) return x->graph->poison;
     /* the smallest position that holds the largest value */
     ct_tensor *hit = ct__compare(loc, "EQ", x, ct__max(loc, x, axis));
     const char *one_axis =
@@ -178,9 +177,8 @@ ct_tensor *ct__argmax(const char *loc, ct_tensor *x, const char *axis)
 ct_tensor *ct__cumsum(const char *loc, ct_tensor *x, const char *axis)
 {
     if (ct__any_poison(1, &x)) return x->graph->poison;
-    int dim, count;
-    if (!ct__parse_dims(x, loc, "cumsum", axis, &dim, &count)) return x->graph->poison;
-    if (count != 1) return ct__fail(x->graph, loc, "cumsum", "takes one axis, found \"%s\"", axis);
+    int dim = ct__parse_dim(x, loc, "cumsum", axis);
+    if (dim < 0) return x->graph->poison;
     int64_t size = x->axes[dim].size;
     /* Hillis and Steele 1986: after the step of distance d every element holds the sum of the last 2d. */
     for (int64_t distance = 1; distance < size; distance *= 2) {

@@ -114,10 +114,10 @@ static void vjp_rename(ct_node *node, ct_tensor *const *cotangents, ct_tensor **
 ct_tensor *ct__rename(const char *loc, ct_tensor *x, const char *from, const char *to)
 {
     if (ct__any_poison(1, &x)) return x->graph->poison;
-    int dim, count;
-    if (!ct__parse_dims(x, loc, "rename", from, &dim, &count)) return x->graph->poison;
+    int dim = ct__parse_dim(x, loc, "rename", from);
+    if (dim < 0) return x->graph->poison;
     const char *name = ct__intern_z(x->graph, to);
-    if (count != 1 || ct__find_axis(x->axes, x->rank, name) >= 0)
+    if (ct__find_axis(x->axes, x->rank, name) >= 0)
         return ct__fail(x->graph, loc, "rename", "cannot call %s of %s %s: the name is taken", from,
                         ct_tensor_describe(x), to);
     ct_axis axes[CT_MAX_RANK];
@@ -169,12 +169,11 @@ ct_tensor *ct__split(const char *loc, ct_tensor *x, const char *axis, const char
 {
     if (ct__any_poison(1, &x)) return x->graph->poison;
     ct_graph *graph = x->graph;
-    int dim, count, num_parts;
+    int dim = ct__parse_dim(x, loc, "split", axis), num_parts;
     ct_axis parts[CT_MAX_RANK];
-    if (!ct__parse_dims(x, loc, "split", axis, &dim, &count)) return graph->poison;
+    if (dim < 0) return graph->poison;
     if (!ct__parse_axes(graph, loc, "split", text, parts, &num_parts)) return graph->poison;
-    if (count != 1 || num_parts < 1)
-        return ct__fail(graph, loc, "split", "takes one axis and its parts, found \"%s\" and \"%s\"", axis, text);
+    if (num_parts < 1) return ct__fail(graph, loc, "split", "no parts named for axis %s", axis);
     int64_t product = 1;
     int open = -1;
     for (int i = 0; i < num_parts; i++) {
@@ -219,9 +218,9 @@ ct_tensor *ct__unsqueeze(const char *loc, ct_tensor *x, const char *name, int di
 ct_tensor *ct__squeeze(const char *loc, ct_tensor *x, const char *name)
 {
     if (ct__any_poison(1, &x)) return x->graph->poison;
-    int dim, count;
-    if (!ct__parse_dims(x, loc, "squeeze", name, &dim, &count)) return x->graph->poison;
-    if (count != 1 || x->axes[dim].size != 1)
+    int dim = ct__parse_dim(x, loc, "squeeze", name);
+    if (dim < 0) return x->graph->poison;
+    if (x->axes[dim].size != 1)
         return ct__fail(x->graph, loc, "squeeze", "axis %s of %s must have size 1", name, ct_tensor_describe(x));
     return replace_axes(loc, "squeeze", x, dim, 1, 0, NULL);
 }

@@ -7,16 +7,6 @@
 #include "graph/elementwise.h"
 #include "graph/node.h"
 
-/* One named axis of x as a dim; -1 and an error otherwise. */
-static int one_axis(const char *loc, const char *op, const ct_tensor *x, const char *axis)
-{
-    int dims[CT_MAX_RANK], count;
-    if (!ct__parse_dims(x, loc, op, axis, dims, &count)) return -1;
-    if (count == 1) return dims[0];
-    ct__fail(x->graph, loc, op, "takes one axis, found \"%s\"", axis);
-    return -1;
-}
-
 static ct_tensor *resized(ct_node *node, const ct_tensor *x, int dim, int64_t size)
 {
     ct_axis axes[CT_MAX_RANK];
@@ -78,7 +68,7 @@ static void vjp_pad(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gra
 ct_tensor *ct__pad(const char *loc, ct_tensor *x, const char *axis, int64_t low, int64_t high, double value)
 {
     if (ct__any_poison(1, &x)) return x->graph->poison;
-    int dim = one_axis(loc, "pad", x, axis);
+    int dim = ct__parse_dim(x, loc, "pad", axis);
     if (dim < 0) return x->graph->poison;
     return low || high ? pad(loc, x, dim, low, high, 0, value) : x;
 }
@@ -110,7 +100,7 @@ ct_tensor *ct__slice_strided(const char *loc, ct_tensor *x, const char *axis, in
                              int64_t stride)
 {
     if (ct__any_poison(1, &x)) return x->graph->poison;
-    int dim = one_axis(loc, "slice", x, axis);
+    int dim = ct__parse_dim(x, loc, "slice", axis);
     if (dim < 0) return x->graph->poison;
     if (start < 0 || stop < start || stop > x->axes[dim].size || stride < 1) /* (C3), (C4) */
         return ct__fail(x->graph, loc, "slice",
@@ -173,7 +163,7 @@ static const ct_op op_dynamic_slice = {
 ct_tensor *ct__dynamic_slice(const char *loc, ct_tensor *x, const char *axis, ct_tensor *start, int64_t size)
 {
     if (ct__any_poison(2, (ct_tensor *[]){x, start})) return x->graph->poison;
-    int dim = one_axis(loc, "dynamic_slice", x, axis);
+    int dim = ct__parse_dim(x, loc, "dynamic_slice", axis);
     if (dim < 0) return x->graph->poison;
     if (size < 0 || size > x->axes[dim].size) /* (C4) */
         return ct__fail(x->graph, loc, "dynamic_slice", "size %lld is not within axis %s of %s", (long long)size, axis,
@@ -207,7 +197,7 @@ ct_tensor *ct__dynamic_update_slice(const char *loc, ct_tensor *x, ct_tensor *up
                                     ct_tensor *start)
 {
     if (ct__any_poison(3, (ct_tensor *[]){x, update, start})) return x->graph->poison;
-    int dim = one_axis(loc, "dynamic_update_slice", x, axis);
+    int dim = ct__parse_dim(x, loc, "dynamic_update_slice", axis);
     if (dim < 0) return x->graph->poison;
     bool fits = x->dtype == update->dtype && x->rank == update->rank; /* (C2), (C3) */
     for (int i = 0; fits && i < x->rank; i++)
@@ -251,7 +241,7 @@ ct_tensor *ct__concat(const char *loc, ct_tensor *const *tensors, int num_tensor
 {
     if (ct__any_poison(num_tensors, tensors)) return tensors[0]->graph->poison;
     ct_tensor *first = tensors[0];
-    int64_t dim = one_axis(loc, "concat", first, axis);
+    int64_t dim = ct__parse_dim(first, loc, "concat", axis);
     if (dim < 0) return first->graph->poison;
     if (num_tensors == 1) return first;
     int64_t total = 0;
@@ -288,7 +278,7 @@ static const ct_op op_reverse = {.name = "stablehlo.reverse", .print_attrs = pri
 ct_tensor *ct__reverse(const char *loc, ct_tensor *x, const char *axis)
 {
     if (ct__any_poison(1, &x)) return x->graph->poison;
-    int64_t dim = one_axis(loc, "reverse", x, axis);
+    int64_t dim = ct__parse_dim(x, loc, "reverse", axis);
     if (dim < 0) return x->graph->poison;
     ct_node *node = ct__node_new(x->graph, &op_reverse, loc, 1, &x);
     node->attrs = ct_arena_dup(&x->graph->arena, &dim, sizeof(dim));

@@ -60,10 +60,10 @@ static ct_node *sort_node(const char *loc, const char *op, int num_tensors, ct_t
     if (ct__any_poison(num_tensors, tensors)) return NULL;
     ct_tensor *keys = tensors[0];
     ct_graph *graph = keys->graph;
-    int dim, count;
-    if (!ct__parse_dims(keys, loc, op, axis, &dim, &count)) return NULL;
-    if (count != 1 || keys->dtype == CT_DTYPE_BOOL) {
-        ct__fail(graph, loc, op, "needs numbers and one axis, found %s and \"%s\"", ct_tensor_describe(keys), axis);
+    int dim = ct__parse_dim(keys, loc, op, axis);
+    if (dim < 0) return NULL;
+    if (keys->dtype == CT_DTYPE_BOOL) {
+        ct__fail(graph, loc, op, "needs numbers, found %s", ct_tensor_describe(keys));
         return NULL;
     }
     for (int i = 1; i < num_tensors; i++) { /* (C2) */
