@@ -17,6 +17,7 @@ typedef struct ct_adamw_step {
     ct_tensor *lr;
     ct_tensor *bias_correction1; /* 1 - beta1^n */
     ct_tensor *bias_correction2; /* 1 - beta2^n */
+    ct_tensor *applies;          /* bool without axes; NULL: true. Where it is false, everything stays as it was */
 } ct_adamw_step;
 
 /* The same on the host: out_corrections[0] = 1 - beta1^n, [1] = 1 - beta2^n. */
