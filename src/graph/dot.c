@@ -44,6 +44,16 @@ static const char *free_axes(const ct_tensor *x, const ct_tensor *other)
     return ct__axes_text(x->graph, axes, rank);
 }
 
+/* The gradient of b. Of the two operands the left one's contracted axes come first, and libraries of dots on CPUs take
+ * a transposed copy of it; the other order costs a transpose of the result. */
+static ct_tensor *gradient_of_right(ct_tensor *c, ct_tensor *a, const ct_tensor *b)
+{
+    const char *contracted = free_axes(a, b);
+    bool is_cheaper_swapped = ct__num_elements(a) + ct__num_elements(b) < ct__num_elements(c);
+    ct_tensor *gradient = is_cheaper_swapped ? ct_dot(a, c, contracted) : ct_dot(c, a, contracted);
+    return ct_transpose(gradient, ct__axes_text(b->graph, b->axes, b->rank));
+}
+
 static void vjp_dot(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients)
 {
     ct_tensor *a = node->operands[0], *b = node->operands[1], *c = ct_convert(cotangents[0], a->dtype);
@@ -51,10 +61,7 @@ static void vjp_dot(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gra
         ct_tensor *gradient = ct_dot(c, b, free_axes(b, a));
         gradients[0] = ct_transpose(gradient, ct__axes_text(a->graph, a->axes, a->rank));
     }
-    if (ct__wants_gradient(b)) {
-        ct_tensor *gradient = ct_dot(c, a, free_axes(a, b));
-        gradients[1] = ct_transpose(gradient, ct__axes_text(b->graph, b->axes, b->rank));
-    }
+    if (ct__wants_gradient(b)) gradients[1] = gradient_of_right(c, a, b);
 }
 
 static const ct_op op_dot = {.name = "stablehlo.dot_general", .print_attrs = print_dot_attrs, .vjp = vjp_dot};
