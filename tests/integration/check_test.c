@@ -1,0 +1,97 @@
+/* `ctitan check` on every recipe: what it prints, how fast, in how little memory; a scanned program does not grow with
+ * the number of layers.
+ */
+#include <ctype.h>
+
+#include "support.h"
+
+/* The number behind a label of the report. */
+static int64_t number(const ct_test_run *run, const char *label)
+{
+    const char *at = strstr(run->out, label);
+    if (!at) fail_msg("no \"%s\" in:\n%s", label, run->out);
+    for (at += strlen(label); isspace((unsigned char)*at); at++) {
+    }
+    return strtoll(at, NULL, 10);
+}
+
+static void test_recipes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *recipe;
+        int64_t num_params;
+    } recipes[] = {
+        {"llama3/debug", 6163712},     {"llama3/8b", 8030261248}, {"llama3/70b", 70553706496},
+        {"llama3/405b", 405853388800}, {"qwen3/demo", 1624384},   {"qwen3/debug", 31987968},
+        {"qwen3/0.6b", 596049920},     {"qwen3/8b", 8190735360},  {"qwen3/14b", 14768307200},
+        {"qwen3/32b", 32762123264},
+    };
+    size_t num_there = 0;
+    static const char *const families[] = {"llama3", "qwen3"};
+    for (size_t i = 0; i < CT_COUNT(families); i++) { /* none is left out here */
+        char *folder = ct_asprintf(CT_SOURCE_DIR "/recipes/%s", families[i]), **names;
+        size_t num_names;
+        expect_ok(ct_dir_list(folder, &names, &num_names));
+        num_there += num_names;
+        ct_names_free(names, num_names);
+        free(folder);
+    }
+    assert_int_equal(num_there, CT_COUNT(recipes));
+    for (size_t i = 0; i < CT_COUNT(recipes); i++) {
+        ct_test_run run = ct_test_start("check " CT_SOURCE_DIR "/recipes/%s.toml", recipes[i].recipe);
+        ct_test_wait(&run);
+        ct_test_expect(&run, 0, "");
+        assert_int_equal(number(&run, "\nparameters"), recipes[i].num_params);
+        assert_int_equal(number(&run, "\nstate  "), 12 * recipes[i].num_params); /* f32: weights and two moments */
+        assert_int_equal(number(&run, "\nstate per device"), 12 * recipes[i].num_params);
+        assert_true(number(&run, "\nFLOPs per token") > 6 * recipes[i].num_params / 2);
+        print_message("%-14s %.2f s, %lld MiB\n", recipes[i].recipe, run.seconds, (long long)run.peak_kib / 1024);
+#if !defined(__SANITIZE_ADDRESS__)
+        assert_true(run.peak_kib < 300 * 1000);
+        assert_true(run.seconds < 1);
+#endif
+        ct_test_run_free(&run);
+    }
+}
+
+static ct_test_run check_layers(int num_layers, bool scan)
+{
+    const char *folder = ct_test_path("layers%d", num_layers), *recipe = ct_test_path("layers%d.toml", num_layers);
+    char *config = ct_path_join(folder, "config.json");
+    ct_test_write(config,
+                  "{\"model_type\": \"qwen3\", \"hidden_size\": 64, \"num_hidden_layers\": %d, "
+                  "\"num_attention_heads\": 4, \"intermediate_size\": 48, \"vocab_size\": 90}",
+                  num_layers);
+    free(config);
+    ct_test_write(recipe, "[model]\nname = \"qwen3\"\nflavor = \"%s\"\n[training]\nseq_len = 32\n", folder);
+    ct_test_run run = ct_test_start("check %s --model.scan_layers=%s --program=%s", recipe, scan ? "true" : "false",
+                                    ct_test_path("program%d.mlir", num_layers));
+    ct_test_wait(&run);
+    ct_test_expect(&run, 0, "");
+    return run;
+}
+
+static void test_program_size(void **state)
+{
+    (void)state;
+    ct_test_run few = check_layers(10, true), many = check_layers(90, true);
+    size_t size;
+    char *text = ct_test_read(ct_test_path("program90.mlir"), &size);
+    assert_int_equal(number(&many, "\nprogram"), size);
+    assert_true(!strncmp(text, "module", 6));
+    assert_in_range(number(&few, "\nprogram"), size - 8, size); /* digits: the last layer is 9, or 89 */
+    ct_test_run_free(&few);
+    ct_test_run_free(&many);
+    free(text);
+    many = check_layers(90, false);
+    assert_true(number(&many, "\nprogram") > 20 * (int64_t)size);
+    ct_test_run_free(&many);
+    ct_test_fails(1, "/nowhere/program", "check %s --program=/nowhere/program", ct_test_path("layers10.toml"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_recipes), cmocka_unit_test(test_program_size)};
+    return cmocka_run_group_tests(tests, NULL, ct_test_world_free);
+}
