@@ -61,40 +61,6 @@ static ct_tensor *mask_of(const ct_tensor *q, const ct_tensor *k, const ct_atten
     return seen;
 }
 
-/* inputs: scores [batch kv_heads seq group kv_seq], v. outputs: softmax(scores) v, exp(scores - max), and its sums. */
-static void mix_forward(ct_graph *graph, void *context, ct_tensor *const *inputs, ct_tensor **out_outputs)
-{
-    (void)graph;
-    (void)context;
-    ct_tensor *scores = inputs[0], *v = inputs[1];
-    ct_tensor *max = ct_max(scores, "kv_seq");
-    max = ct_select(ct_eq(max, ct_scalar_like(max, -INFINITY)), ct_scalar_like(max, 0), max); /* a row that sees none */
-    ct_tensor *e = ct_exp(ct_sub(scores, max));
-    ct_tensor *sum = ct_sum(e, "kv_seq");
-    sum = ct_select(ct_eq(sum, ct_scalar_like(sum, 0)), ct_scalar_like(sum, 1), sum);
-    e = ct_convert(e, v->dtype);
-    ct_tensor *mixed = ct_div(ct_dot_as(e, v, "kv_seq", scores->dtype), sum);
-    out_outputs[0] = ct_convert(mixed, v->dtype); /* [batch kv_heads seq group head_dim] */
-    out_outputs[1] = e;
-    out_outputs[2] = sum;
-}
-
-/* With c = cotangent / sum: dv = e^T c and dscores = e (c v^T - sum over head_dim of c mixed). */
-static void mix_backward(ct_graph *graph, void *context, ct_tensor *const *inputs, ct_tensor *const *outputs,
-                         ct_tensor *const *cotangents, ct_tensor **out_gradients)
-{
-    (void)graph;
-    (void)context;
-    ct_tensor *v = inputs[1], *e = outputs[1];
-    ct_dtype wide = inputs[0]->dtype;
-    ct_tensor *c = ct_div(ct_convert(cotangents[0], wide), outputs[2]);
-    ct_tensor *delta = ct_sum(ct_mul(c, ct_convert(outputs[0], wide)), "head_dim");
-    c = ct_convert(c, v->dtype);
-    ct_tensor *dp = ct_dot_as(c, v, "head_dim", wide);
-    out_gradients[0] = ct_mul(ct_convert(e, wide), ct_sub(dp, delta));
-    out_gradients[1] = ct_transpose(ct_dot(c, e, "seq group"), "batch kv_seq kv_heads head_dim");
-}
-
 ct_tensor *ct__attention(const char *loc, ct_tensor *q, ct_tensor *k, ct_tensor *v, const ct_attention_opts *opts)
 {
     static const ct_attention_opts defaults = {0};
@@ -124,10 +90,9 @@ ct_tensor *ct__attention(const char *loc, ct_tensor *q, ct_tensor *k, ct_tensor 
     if (opts->soft_cap > 0) scores = ct_mul_scalar(ct_tanh(ct_mul_scalar(scores, 1 / opts->soft_cap)), opts->soft_cap);
     ct_tensor *mask = mask_of(q, k, opts);
     if (mask) scores = ct_select(ct_broadcast_like(mask, scores), scores, ct_scalar_like(scores, -INFINITY));
-    ct_tensor *mixed[3];
-    ct_custom_vjp(graph, 2, ((ct_tensor *[]){scores, v}), 3, mixed, mix_forward, mix_backward, NULL);
-    ct_tensor *result =
-        ct_merge(ct_transpose(mixed[0], "batch seq kv_heads group head_dim"), "kv_heads group", "heads");
+    ct_tensor *weights = ct_softmax(scores, "kv_seq");
+    ct_tensor *mixed = ct_dot(ct_convert(weights, q->dtype), v, "kv_seq"); /* [batch kv_heads seq group head_dim] */
+    ct_tensor *result = ct_merge(ct_transpose(mixed, "batch seq kv_heads group head_dim"), "kv_heads group", "heads");
     if (opts->out_logsumexp) {
         ct_tensor *lse = ct_transpose(ct_logsumexp(scores, "kv_seq"), "batch kv_heads group seq");
         *opts->out_logsumexp = ct_merge(ct_convert(lse, CT_DTYPE_F32), "kv_heads group", "heads");
