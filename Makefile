@@ -1,6 +1,6 @@
 # Verbs over CMake. Each calls the script that does the work, so make itself is never needed.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint format asan ubsan fuzz golden check clean
+.PHONY: help setup build demo test lint format asan ubsan fuzz bench golden check clean
 
 help: ## this list
 	@awk -F ': ## ' '/^[a-z]+: ##/ { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +31,10 @@ ubsan: ## all tests under the undefined-behaviour sanitizer
 
 fuzz: ## run every fuzz target for a short while (clang)
 	tools/fuzz
+
+bench: ## tokens per second against JAX (benchmarks/step)
+	tools/build ctitan
+	python3 benchmarks/step/run.py
 
 golden: ## only the comparisons with PyTorch's values
 	tools/test golden
