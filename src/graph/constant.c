@@ -90,8 +90,10 @@ ct_tensor *ct__scalar(const char *loc, ct_graph *graph, ct_dtype dtype, double v
 {
     uint64_t element = 0;
     ct_array array = {.dtype = dtype, .data = &element};
-    ct_array_set(&array, 0, value);
-    if (dtype == CT_DTYPE_S64 && value >= 0x1p63) element = INT64_MAX; /* no double is just below 2^63 */
+    if (dtype == CT_DTYPE_S64 && value >= 0x1p63)
+        element = INT64_MAX; /* no double is just below 2^63 */
+    else
+        ct_array_set(&array, 0, value);
     return constant(loc, graph, dtype, 0, NULL, true, &element, ct_dtype_bytes(dtype));
 }
 
