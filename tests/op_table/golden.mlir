@@ -291,11 +291,11 @@ module @test {
   func.func public @main(%0: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xui32>) {
     %1 = "stablehlo.bitcast_convert"(%0) : (tensor<3x4xf32>) -> tensor<3x4xui32>
     %2 = "stablehlo.bitcast_convert"(%1) : (tensor<3x4xui32>) -> tensor<3x4xf32>
-    %3 = "stablehlo.constant"() <{value = dense<23> : tensor<ui32>}> : () -> tensor<ui32>
-    %4 = "stablehlo.abs"(%0) : (tensor<3x4xf32>) -> tensor<3x4xf32>
-    %5 = "stablehlo.bitcast_convert"(%4) : (tensor<3x4xf32>) -> tensor<3x4xui32>
-    %6 = "stablehlo.broadcast_in_dim"(%3) <{broadcast_dimensions = array<i64>}> : (tensor<ui32>) -> tensor<3x4xui32>
-    %7 = "stablehlo.shift_right_logical"(%5, %6) : (tensor<3x4xui32>, tensor<3x4xui32>) -> tensor<3x4xui32>
+    %3 = "stablehlo.abs"(%0) : (tensor<3x4xf32>) -> tensor<3x4xf32>
+    %4 = "stablehlo.bitcast_convert"(%3) : (tensor<3x4xf32>) -> tensor<3x4xui32>
+    %5 = "stablehlo.constant"() <{value = dense<23> : tensor<ui32>}> : () -> tensor<ui32>
+    %6 = "stablehlo.broadcast_in_dim"(%5) <{broadcast_dimensions = array<i64>}> : (tensor<ui32>) -> tensor<3x4xui32>
+    %7 = "stablehlo.shift_right_logical"(%4, %6) : (tensor<3x4xui32>, tensor<3x4xui32>) -> tensor<3x4xui32>
     "func.return"(%2, %7) : (tensor<3x4xf32>, tensor<3x4xui32>) -> ()
   }
 }
@@ -461,10 +461,10 @@ module @test {
     %6 = "stablehlo.broadcast_in_dim"(%2) <{broadcast_dimensions = array<i64: 0, 2>}> : (tensor<2x4xf32>) -> tensor<2x3x4xf32>
     %7 = "stablehlo.compare"(%0, %6) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xi1>
     %8 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<3xi32>
-    %9 = "stablehlo.constant"() <{value = dense<3> : tensor<i32>}> : () -> tensor<i32>
-    %10 = "stablehlo.broadcast_in_dim"(%8) <{broadcast_dimensions = array<i64: 1>}> : (tensor<3xi32>) -> tensor<2x3x4xi32>
-    %11 = "stablehlo.broadcast_in_dim"(%9) <{broadcast_dimensions = array<i64>}> : (tensor<i32>) -> tensor<2x3x4xi32>
-    %12 = "stablehlo.select"(%7, %10, %11) : (tensor<2x3x4xi1>, tensor<2x3x4xi32>, tensor<2x3x4xi32>) -> tensor<2x3x4xi32>
+    %9 = "stablehlo.broadcast_in_dim"(%8) <{broadcast_dimensions = array<i64: 1>}> : (tensor<3xi32>) -> tensor<2x3x4xi32>
+    %10 = "stablehlo.constant"() <{value = dense<3> : tensor<i32>}> : () -> tensor<i32>
+    %11 = "stablehlo.broadcast_in_dim"(%10) <{broadcast_dimensions = array<i64>}> : (tensor<i32>) -> tensor<2x3x4xi32>
+    %12 = "stablehlo.select"(%7, %9, %11) : (tensor<2x3x4xi1>, tensor<2x3x4xi32>, tensor<2x3x4xi32>) -> tensor<2x3x4xi32>
     %13 = "stablehlo.constant"() <{value = dense<2147483647> : tensor<i32>}> : () -> tensor<i32>
     %14 = "stablehlo.reduce"(%12, %13) <{dimensions = array<i64: 1>}> ({ ^bb0(%15: tensor<i32>, %16: tensor<i32>): %17 = "stablehlo.minimum"(%15, %16) : (tensor<i32>, tensor<i32>) -> tensor<i32> "stablehlo.return"(%17) : (tensor<i32>) -> () }) : (tensor<2x3x4xi32>, tensor<i32>) -> tensor<2x4xi32>
     %18 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
@@ -472,10 +472,10 @@ module @test {
     %23 = "stablehlo.broadcast_in_dim"(%19) <{broadcast_dimensions = array<i64: 0, 1>}> : (tensor<2x3xf32>) -> tensor<2x3x4xf32>
     %24 = "stablehlo.compare"(%0, %23) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xi1>
     %25 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<4xi32>
-    %26 = "stablehlo.constant"() <{value = dense<4> : tensor<i32>}> : () -> tensor<i32>
-    %27 = "stablehlo.broadcast_in_dim"(%25) <{broadcast_dimensions = array<i64: 2>}> : (tensor<4xi32>) -> tensor<2x3x4xi32>
-    %28 = "stablehlo.broadcast_in_dim"(%26) <{broadcast_dimensions = array<i64>}> : (tensor<i32>) -> tensor<2x3x4xi32>
-    %29 = "stablehlo.select"(%24, %27, %28) : (tensor<2x3x4xi1>, tensor<2x3x4xi32>, tensor<2x3x4xi32>) -> tensor<2x3x4xi32>
+    %26 = "stablehlo.broadcast_in_dim"(%25) <{broadcast_dimensions = array<i64: 2>}> : (tensor<4xi32>) -> tensor<2x3x4xi32>
+    %27 = "stablehlo.constant"() <{value = dense<4> : tensor<i32>}> : () -> tensor<i32>
+    %28 = "stablehlo.broadcast_in_dim"(%27) <{broadcast_dimensions = array<i64>}> : (tensor<i32>) -> tensor<2x3x4xi32>
+    %29 = "stablehlo.select"(%24, %26, %28) : (tensor<2x3x4xi1>, tensor<2x3x4xi32>, tensor<2x3x4xi32>) -> tensor<2x3x4xi32>
     %30 = "stablehlo.constant"() <{value = dense<2147483647> : tensor<i32>}> : () -> tensor<i32>
     %31 = "stablehlo.reduce"(%29, %30) <{dimensions = array<i64: 2>}> ({ ^bb0(%32: tensor<i32>, %33: tensor<i32>): %34 = "stablehlo.minimum"(%32, %33) : (tensor<i32>, tensor<i32>) -> tensor<i32> "stablehlo.return"(%34) : (tensor<i32>) -> () }) : (tensor<2x3x4xi32>, tensor<i32>) -> tensor<2x3xi32>
     "func.return"(%14, %31) : (tensor<2x4xi32>, tensor<2x3xi32>) -> ()
@@ -495,33 +495,33 @@ module @test {
     %10 = "stablehlo.select"(%7, %0, %9) : (tensor<3x5xi1>, tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
     %11 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
     %12 = "stablehlo.reduce"(%10, %11) <{dimensions = array<i64: 1>}> ({ ^bb0(%13: tensor<f32>, %14: tensor<f32>): %15 = "stablehlo.maximum"(%13, %14) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%15) : (tensor<f32>) -> () }) : (tensor<3x5xf32>, tensor<f32>) -> tensor<3xf32>
-    %16 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
-    %17 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
-    %18 = "stablehlo.broadcast_in_dim"(%17) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
-    %19 = "stablehlo.compare"(%12, %18) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
-    %20 = "stablehlo.broadcast_in_dim"(%16) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
-    %21 = "stablehlo.select"(%19, %20, %12) : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %16 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %17 = "stablehlo.broadcast_in_dim"(%16) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %18 = "stablehlo.compare"(%12, %17) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
+    %19 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %20 = "stablehlo.broadcast_in_dim"(%19) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %21 = "stablehlo.select"(%18, %20, %12) : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
     %22 = "stablehlo.broadcast_in_dim"(%21) <{broadcast_dimensions = array<i64: 0>}> : (tensor<3xf32>) -> tensor<3x5xf32>
     %23 = "stablehlo.subtract"(%10, %22) : (tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
     %24 = "stablehlo.exponential"(%23) : (tensor<3x5xf32>) -> tensor<3x5xf32>
     %25 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
     %26 = "stablehlo.reduce"(%24, %25) <{dimensions = array<i64: 1>}> ({ ^bb0(%27: tensor<f32>, %28: tensor<f32>): %29 = "stablehlo.add"(%27, %28) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%29) : (tensor<f32>) -> () }) : (tensor<3x5xf32>, tensor<f32>) -> tensor<3xf32>
-    %30 = "stablehlo.constant"() <{value = dense<1.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
-    %31 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
-    %32 = "stablehlo.broadcast_in_dim"(%31) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
-    %33 = "stablehlo.compare"(%26, %32) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
-    %34 = "stablehlo.broadcast_in_dim"(%30) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
-    %35 = "stablehlo.select"(%33, %34, %26) : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %30 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %31 = "stablehlo.broadcast_in_dim"(%30) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %32 = "stablehlo.compare"(%26, %31) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
+    %33 = "stablehlo.constant"() <{value = dense<1.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %34 = "stablehlo.broadcast_in_dim"(%33) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %35 = "stablehlo.select"(%32, %34, %26) : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
     %36 = "stablehlo.broadcast_in_dim"(%35) <{broadcast_dimensions = array<i64: 0>}> : (tensor<3xf32>) -> tensor<3x5xf32>
     %37 = "stablehlo.divide"(%24, %36) : (tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
     %38 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
     %39 = "stablehlo.reduce"(%10, %38) <{dimensions = array<i64: 1>}> ({ ^bb0(%40: tensor<f32>, %41: tensor<f32>): %42 = "stablehlo.maximum"(%40, %41) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%42) : (tensor<f32>) -> () }) : (tensor<3x5xf32>, tensor<f32>) -> tensor<3xf32>
-    %43 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
-    %44 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
-    %45 = "stablehlo.broadcast_in_dim"(%44) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
-    %46 = "stablehlo.compare"(%39, %45) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
-    %47 = "stablehlo.broadcast_in_dim"(%43) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
-    %48 = "stablehlo.select"(%46, %47, %39) : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %43 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %44 = "stablehlo.broadcast_in_dim"(%43) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %45 = "stablehlo.compare"(%39, %44) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
+    %46 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %47 = "stablehlo.broadcast_in_dim"(%46) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %48 = "stablehlo.select"(%45, %47, %39) : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
     %49 = "stablehlo.broadcast_in_dim"(%48) <{broadcast_dimensions = array<i64: 0>}> : (tensor<3xf32>) -> tensor<3x5xf32>
     %50 = "stablehlo.subtract"(%10, %49) : (tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
     %51 = "stablehlo.exponential"(%50) : (tensor<3x5xf32>) -> tensor<3x5xf32>
@@ -529,18 +529,18 @@ module @test {
     %53 = "stablehlo.reduce"(%51, %52) <{dimensions = array<i64: 1>}> ({ ^bb0(%54: tensor<f32>, %55: tensor<f32>): %56 = "stablehlo.add"(%54, %55) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%56) : (tensor<f32>) -> () }) : (tensor<3x5xf32>, tensor<f32>) -> tensor<3xf32>
     %57 = "stablehlo.log"(%53) : (tensor<3xf32>) -> tensor<3xf32>
     %58 = "stablehlo.add"(%57, %48) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
-    %59 = "stablehlo.constant"() <{value = dense<-7.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
-    %60 = "stablehlo.is_finite"(%58) : (tensor<3xf32>) -> tensor<3xi1>
-    %61 = "stablehlo.broadcast_in_dim"(%59) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
-    %62 = "stablehlo.select"(%60, %58, %61) : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %59 = "stablehlo.is_finite"(%58) : (tensor<3xf32>) -> tensor<3xi1>
+    %60 = "stablehlo.constant"() <{value = dense<-7.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %61 = "stablehlo.broadcast_in_dim"(%60) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %62 = "stablehlo.select"(%59, %58, %61) : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
     %63 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
     %64 = "stablehlo.reduce"(%0, %63) <{dimensions = array<i64: 1>}> ({ ^bb0(%65: tensor<f32>, %66: tensor<f32>): %67 = "stablehlo.maximum"(%65, %66) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%67) : (tensor<f32>) -> () }) : (tensor<3x5xf32>, tensor<f32>) -> tensor<3xf32>
-    %68 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
-    %69 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
-    %70 = "stablehlo.broadcast_in_dim"(%69) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
-    %71 = "stablehlo.compare"(%64, %70) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
-    %72 = "stablehlo.broadcast_in_dim"(%68) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
-    %73 = "stablehlo.select"(%71, %72, %64) : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %68 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %69 = "stablehlo.broadcast_in_dim"(%68) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %70 = "stablehlo.compare"(%64, %69) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
+    %71 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %72 = "stablehlo.broadcast_in_dim"(%71) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %73 = "stablehlo.select"(%70, %72, %64) : (tensor<3xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
     %74 = "stablehlo.broadcast_in_dim"(%73) <{broadcast_dimensions = array<i64: 0>}> : (tensor<3xf32>) -> tensor<3x5xf32>
     %75 = "stablehlo.subtract"(%0, %74) : (tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
     %76 = "stablehlo.exponential"(%75) : (tensor<3x5xf32>) -> tensor<3x5xf32>
@@ -557,11 +557,11 @@ module @test {
 module @test {
   func.func public @main(%0: tensor<5x2xf32>, %1: tensor<2x3xi32>) -> (tensor<2x3x2xf32>, tensor<3xf32>) {
     %2 = "stablehlo.gather"(%0, %1) <{dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2>, slice_sizes = array<i64: 1, 2>, indices_are_sorted = false}> : (tensor<5x2xf32>, tensor<2x3xi32>) -> tensor<2x3x2xf32>
-    %3 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
-    %4 = "stablehlo.reduce"(%1, %3) <{dimensions = array<i64: 0>}> ({ ^bb0(%5: tensor<i32>, %6: tensor<i32>): %7 = "stablehlo.add"(%5, %6) : (tensor<i32>, tensor<i32>) -> tensor<i32> "stablehlo.return"(%7) : (tensor<i32>) -> () }) : (tensor<2x3xi32>, tensor<i32>) -> tensor<3xi32>
-    %8 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
-    %9 = "stablehlo.reduce"(%0, %8) <{dimensions = array<i64: 1>}> ({ ^bb0(%10: tensor<f32>, %11: tensor<f32>): %12 = "stablehlo.add"(%10, %11) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%12) : (tensor<f32>) -> () }) : (tensor<5x2xf32>, tensor<f32>) -> tensor<5xf32>
-    %13 = "stablehlo.gather"(%9, %4) <{dimension_numbers = #stablehlo.gather<offset_dims = [], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>, indices_are_sorted = false}> : (tensor<5xf32>, tensor<3xi32>) -> tensor<3xf32>
+    %3 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %4 = "stablehlo.reduce"(%0, %3) <{dimensions = array<i64: 1>}> ({ ^bb0(%5: tensor<f32>, %6: tensor<f32>): %7 = "stablehlo.add"(%5, %6) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%7) : (tensor<f32>) -> () }) : (tensor<5x2xf32>, tensor<f32>) -> tensor<5xf32>
+    %8 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+    %9 = "stablehlo.reduce"(%1, %8) <{dimensions = array<i64: 0>}> ({ ^bb0(%10: tensor<i32>, %11: tensor<i32>): %12 = "stablehlo.add"(%10, %11) : (tensor<i32>, tensor<i32>) -> tensor<i32> "stablehlo.return"(%12) : (tensor<i32>) -> () }) : (tensor<2x3xi32>, tensor<i32>) -> tensor<3xi32>
+    %13 = "stablehlo.gather"(%4, %9) <{dimension_numbers = #stablehlo.gather<offset_dims = [], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>, indices_are_sorted = false}> : (tensor<5xf32>, tensor<3xi32>) -> tensor<3xf32>
     "func.return"(%2, %13) : (tensor<2x3x2xf32>, tensor<3xf32>) -> ()
   }
 }
@@ -575,15 +575,15 @@ module @test {
 // one_hot
 module @test {
   func.func public @main(%0: tensor<2x3xi32>) -> (tensor<2x3x4xf32>, tensor<2x3x4xi1>) {
-    %1 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<4xi32>
-    %2 = "stablehlo.broadcast_in_dim"(%0) <{broadcast_dimensions = array<i64: 0, 1>}> : (tensor<2x3xi32>) -> tensor<2x3x4xi32>
-    %3 = "stablehlo.broadcast_in_dim"(%1) <{broadcast_dimensions = array<i64: 2>}> : (tensor<4xi32>) -> tensor<2x3x4xi32>
-    %4 = "stablehlo.compare"(%2, %3) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<2x3x4xi32>, tensor<2x3x4xi32>) -> tensor<2x3x4xi1>
+    %1 = "stablehlo.broadcast_in_dim"(%0) <{broadcast_dimensions = array<i64: 0, 1>}> : (tensor<2x3xi32>) -> tensor<2x3x4xi32>
+    %2 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<4xi32>
+    %3 = "stablehlo.broadcast_in_dim"(%2) <{broadcast_dimensions = array<i64: 2>}> : (tensor<4xi32>) -> tensor<2x3x4xi32>
+    %4 = "stablehlo.compare"(%1, %3) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<2x3x4xi32>, tensor<2x3x4xi32>) -> tensor<2x3x4xi1>
     %5 = "stablehlo.convert"(%4) : (tensor<2x3x4xi1>) -> tensor<2x3x4xf32>
-    %6 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<4xi32>
-    %7 = "stablehlo.broadcast_in_dim"(%0) <{broadcast_dimensions = array<i64: 0, 1>}> : (tensor<2x3xi32>) -> tensor<2x3x4xi32>
-    %8 = "stablehlo.broadcast_in_dim"(%6) <{broadcast_dimensions = array<i64: 2>}> : (tensor<4xi32>) -> tensor<2x3x4xi32>
-    %9 = "stablehlo.compare"(%7, %8) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<2x3x4xi32>, tensor<2x3x4xi32>) -> tensor<2x3x4xi1>
+    %6 = "stablehlo.broadcast_in_dim"(%0) <{broadcast_dimensions = array<i64: 0, 1>}> : (tensor<2x3xi32>) -> tensor<2x3x4xi32>
+    %7 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<4xi32>
+    %8 = "stablehlo.broadcast_in_dim"(%7) <{broadcast_dimensions = array<i64: 2>}> : (tensor<4xi32>) -> tensor<2x3x4xi32>
+    %9 = "stablehlo.compare"(%6, %8) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<2x3x4xi32>, tensor<2x3x4xi32>) -> tensor<2x3x4xi1>
     "func.return"(%5, %9) : (tensor<2x3x4xf32>, tensor<2x3x4xi1>) -> ()
   }
 }
@@ -609,9 +609,9 @@ module @test {
   func.func public @main(%0: tensor<3x4x2xf32>) -> (tensor<3x2x2xf32>, tensor<3x2x2xi32>) {
     %1 = "stablehlo.iota"() <{iota_dimension = 1 : i64}> : () -> tensor<3x4x2xi32>
     %2, %3 = "stablehlo.sort"(%0, %1) <{dimension = 1 : i64, is_stable = true}> ({ ^bb0(%4: tensor<f32>, %5: tensor<f32>, %6: tensor<i32>, %7: tensor<i32>): %8 = "stablehlo.compare"(%4, %5) <{comparison_direction = #stablehlo<comparison_direction GT>, compare_type = #stablehlo<comparison_type TOTALORDER>}> : (tensor<f32>, tensor<f32>) -> tensor<i1> "stablehlo.return"(%8) : (tensor<i1>) -> () }) : (tensor<3x4x2xf32>, tensor<3x4x2xi32>) -> (tensor<3x4x2xf32>, tensor<3x4x2xi32>)
-    %9 = "stablehlo.slice"(%3) <{start_indices = array<i64: 0, 0, 0>, limit_indices = array<i64: 3, 2, 2>, strides = array<i64: 1, 1, 1>}> : (tensor<3x4x2xi32>) -> tensor<3x2x2xi32>
-    %10 = "stablehlo.slice"(%2) <{start_indices = array<i64: 0, 0, 0>, limit_indices = array<i64: 3, 2, 2>, strides = array<i64: 1, 1, 1>}> : (tensor<3x4x2xf32>) -> tensor<3x2x2xf32>
-    "func.return"(%10, %9) : (tensor<3x2x2xf32>, tensor<3x2x2xi32>) -> ()
+    %9 = "stablehlo.slice"(%2) <{start_indices = array<i64: 0, 0, 0>, limit_indices = array<i64: 3, 2, 2>, strides = array<i64: 1, 1, 1>}> : (tensor<3x4x2xf32>) -> tensor<3x2x2xf32>
+    %10 = "stablehlo.slice"(%3) <{start_indices = array<i64: 0, 0, 0>, limit_indices = array<i64: 3, 2, 2>, strides = array<i64: 1, 1, 1>}> : (tensor<3x4x2xi32>) -> tensor<3x2x2xi32>
+    "func.return"(%9, %10) : (tensor<3x2x2xf32>, tensor<3x2x2xi32>) -> ()
   }
 }
 // take_along
@@ -658,13 +658,13 @@ module @test {
       %47 = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
       %48 = "stablehlo.dynamic_slice"(%44, %36, %47) <{slice_sizes = array<i64: 1, 3>}> : (tensor<4x3xf32>, tensor<i32>, tensor<i32>) -> tensor<1x3xf32>
       %49 = "stablehlo.reshape"(%48) : (tensor<1x3xf32>) -> tensor<3xf32>
-      %50 = "stablehlo.convert"(%38) : (tensor<i32>) -> tensor<f32>
-      %51 = "stablehlo.dot_general"(%37, %45) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<3xf32>, tensor<3x3xf32>) -> tensor<3xf32>
+      %50 = "stablehlo.dot_general"(%37, %45) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<3xf32>, tensor<3x3xf32>) -> tensor<3xf32>
+      %51 = "stablehlo.convert"(%38) : (tensor<i32>) -> tensor<f32>
       %52 = "stablehlo.constant"() <{value = dense<1.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
-      %53 = "stablehlo.add"(%50, %52) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      %53 = "stablehlo.add"(%51, %52) : (tensor<f32>, tensor<f32>) -> tensor<f32>
       %54 = "stablehlo.broadcast_in_dim"(%53) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
       %55 = "stablehlo.multiply"(%49, %54) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
-      %56 = "stablehlo.add"(%51, %55) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %56 = "stablehlo.add"(%50, %55) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
       %57 = "stablehlo.tanh"(%56) : (tensor<3xf32>) -> tensor<3xf32>
       %58 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
       %59 = "stablehlo.add"(%38, %58) : (tensor<i32>, tensor<i32>) -> tensor<i32>
@@ -710,13 +710,13 @@ module @test {
       %49 = "stablehlo.subtract"(%48, %36) : (tensor<i32>, tensor<i32>) -> tensor<i32>
       %50 = "stablehlo.dynamic_slice"(%44, %49, %47) <{slice_sizes = array<i64: 1, 3>}> : (tensor<4x3xf32>, tensor<i32>, tensor<i32>) -> tensor<1x3xf32>
       %51 = "stablehlo.reshape"(%50) : (tensor<1x3xf32>) -> tensor<3xf32>
-      %52 = "stablehlo.convert"(%38) : (tensor<i32>) -> tensor<f32>
-      %53 = "stablehlo.dot_general"(%37, %45) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<3xf32>, tensor<3x3xf32>) -> tensor<3xf32>
+      %52 = "stablehlo.dot_general"(%37, %45) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<3xf32>, tensor<3x3xf32>) -> tensor<3xf32>
+      %53 = "stablehlo.convert"(%38) : (tensor<i32>) -> tensor<f32>
       %54 = "stablehlo.constant"() <{value = dense<1.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
-      %55 = "stablehlo.add"(%52, %54) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      %55 = "stablehlo.add"(%53, %54) : (tensor<f32>, tensor<f32>) -> tensor<f32>
       %56 = "stablehlo.broadcast_in_dim"(%55) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
       %57 = "stablehlo.multiply"(%51, %56) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
-      %58 = "stablehlo.add"(%53, %57) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %58 = "stablehlo.add"(%52, %57) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
       %59 = "stablehlo.tanh"(%58) : (tensor<3xf32>) -> tensor<3xf32>
       %60 = "stablehlo.constant"() <{value = dense<1> : tensor<i32>}> : () -> tensor<i32>
       %61 = "stablehlo.add"(%38, %60) : (tensor<i32>, tensor<i32>) -> tensor<i32>
@@ -808,11 +808,11 @@ module @test {
       %12 = "stablehlo.abs"(%11) : (tensor<3xf32>) -> tensor<3xf32>
       %13 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
       %14 = "stablehlo.reduce"(%12, %13) <{dimensions = array<i64: 0>}> ({ ^bb0(%15: tensor<f32>, %16: tensor<f32>): %17 = "stablehlo.maximum"(%15, %16) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%17) : (tensor<f32>) -> () }) : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
-      %18 = "stablehlo.constant"() <{value = dense<50> : tensor<i32>}> : () -> tensor<i32>
-      %19 = "stablehlo.compare"(%8, %18) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
-      %20 = "stablehlo.constant"() <{value = dense<9.99999975e-06> : tensor<f32>}> : () -> tensor<f32>
-      %21 = "stablehlo.compare"(%14, %20) <{comparison_direction = #stablehlo<comparison_direction GT>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
-      %22 = "stablehlo.and"(%21, %19) : (tensor<i1>, tensor<i1>) -> tensor<i1>
+      %18 = "stablehlo.constant"() <{value = dense<9.99999975e-06> : tensor<f32>}> : () -> tensor<f32>
+      %19 = "stablehlo.compare"(%14, %18) <{comparison_direction = #stablehlo<comparison_direction GT>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %20 = "stablehlo.constant"() <{value = dense<50> : tensor<i32>}> : () -> tensor<i32>
+      %21 = "stablehlo.compare"(%8, %20) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %22 = "stablehlo.and"(%19, %21) : (tensor<i1>, tensor<i1>) -> tensor<i1>
       "stablehlo.return"(%22) : (tensor<i1>) -> ()
     }, {
       ^bb0(%23: tensor<3xf32>, %24: tensor<i32>, %25: tensor<3xf32>):
@@ -845,19 +845,19 @@ module @test {
     %3 = "stablehlo.tanh"(%2) : (tensor<3xf32>) -> tensor<3xf32>
     %4 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
     %5 = "stablehlo.reduce"(%2, %4) <{dimensions = array<i64: 0>}> ({ ^bb0(%6: tensor<f32>, %7: tensor<f32>): %8 = "stablehlo.maximum"(%6, %7) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%8) : (tensor<f32>) -> () }) : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
-    %9 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
-    %10 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
-    %11 = "stablehlo.compare"(%5, %10) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
-    %12 = "stablehlo.select"(%11, %9, %5) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+    %9 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %10 = "stablehlo.compare"(%5, %9) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %11 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %12 = "stablehlo.select"(%10, %11, %5) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
     %13 = "stablehlo.broadcast_in_dim"(%12) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
     %14 = "stablehlo.subtract"(%2, %13) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
     %15 = "stablehlo.exponential"(%14) : (tensor<3xf32>) -> tensor<3xf32>
     %16 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
     %17 = "stablehlo.reduce"(%15, %16) <{dimensions = array<i64: 0>}> ({ ^bb0(%18: tensor<f32>, %19: tensor<f32>): %20 = "stablehlo.add"(%18, %19) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%20) : (tensor<f32>) -> () }) : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
-    %21 = "stablehlo.constant"() <{value = dense<1.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
-    %22 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
-    %23 = "stablehlo.compare"(%17, %22) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
-    %24 = "stablehlo.select"(%23, %21, %17) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+    %21 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %22 = "stablehlo.compare"(%17, %21) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %23 = "stablehlo.constant"() <{value = dense<1.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %24 = "stablehlo.select"(%22, %23, %17) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
     %25 = "stablehlo.broadcast_in_dim"(%24) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
     %26 = "stablehlo.divide"(%15, %25) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
     %27 = "stablehlo.multiply"(%26, %0) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
@@ -868,11 +868,11 @@ module @test {
   func.func public @main(%33: tensor<3xf32>, %34: tensor<3x3xf32>) -> (tensor<3xf32>, tensor<f32>, tensor<3xf32>) {
     %35, %36 = "func.call"(%33, %34) <{callee = @layer}> : (tensor<3xf32>, tensor<3x3xf32>) -> (tensor<3xf32>, tensor<f32>)
     %37, %38 = "func.call"(%35, %34) <{callee = @layer}> : (tensor<3xf32>, tensor<3x3xf32>) -> (tensor<3xf32>, tensor<f32>)
-    %39 = "stablehlo.constant"() <{value = dense<5.00000000e-01> : tensor<f32>}> : () -> tensor<f32>
-    %40 = "stablehlo.broadcast_in_dim"(%39) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
-    %41, %42 = "func.call"(%40, %34) <{callee = @layer}> : (tensor<3xf32>, tensor<3x3xf32>) -> (tensor<3xf32>, tensor<f32>)
-    %43 = "stablehlo.add"(%36, %38) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    "func.return"(%37, %43, %41) : (tensor<3xf32>, tensor<f32>, tensor<3xf32>) -> ()
+    %39 = "stablehlo.add"(%36, %38) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %40 = "stablehlo.constant"() <{value = dense<5.00000000e-01> : tensor<f32>}> : () -> tensor<f32>
+    %41 = "stablehlo.broadcast_in_dim"(%40) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
+    %42, %43 = "func.call"(%41, %34) <{callee = @layer}> : (tensor<3xf32>, tensor<3x3xf32>) -> (tensor<3xf32>, tensor<f32>)
+    "func.return"(%37, %39, %42) : (tensor<3xf32>, tensor<f32>, tensor<3xf32>) -> ()
   }
 }
 // composite
@@ -882,19 +882,19 @@ module @test {
     %3 = "stablehlo.tanh"(%2) : (tensor<3xf32>) -> tensor<3xf32>
     %4 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
     %5 = "stablehlo.reduce"(%2, %4) <{dimensions = array<i64: 0>}> ({ ^bb0(%6: tensor<f32>, %7: tensor<f32>): %8 = "stablehlo.maximum"(%6, %7) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%8) : (tensor<f32>) -> () }) : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
-    %9 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
-    %10 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
-    %11 = "stablehlo.compare"(%5, %10) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
-    %12 = "stablehlo.select"(%11, %9, %5) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+    %9 = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+    %10 = "stablehlo.compare"(%5, %9) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %11 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %12 = "stablehlo.select"(%10, %11, %5) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
     %13 = "stablehlo.broadcast_in_dim"(%12) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
     %14 = "stablehlo.subtract"(%2, %13) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
     %15 = "stablehlo.exponential"(%14) : (tensor<3xf32>) -> tensor<3xf32>
     %16 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
     %17 = "stablehlo.reduce"(%15, %16) <{dimensions = array<i64: 0>}> ({ ^bb0(%18: tensor<f32>, %19: tensor<f32>): %20 = "stablehlo.add"(%18, %19) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%20) : (tensor<f32>) -> () }) : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
-    %21 = "stablehlo.constant"() <{value = dense<1.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
-    %22 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
-    %23 = "stablehlo.compare"(%17, %22) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
-    %24 = "stablehlo.select"(%23, %21, %17) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+    %21 = "stablehlo.constant"() <{value = dense<0.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %22 = "stablehlo.compare"(%17, %21) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %23 = "stablehlo.constant"() <{value = dense<1.00000000e+00> : tensor<f32>}> : () -> tensor<f32>
+    %24 = "stablehlo.select"(%22, %23, %17) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
     %25 = "stablehlo.broadcast_in_dim"(%24) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3xf32>
     %26 = "stablehlo.divide"(%15, %25) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
     %27 = "stablehlo.multiply"(%26, %0) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
@@ -910,9 +910,9 @@ module @test {
 // custom_call, text
 module @test {
   func.func public @main(%0: tensor<3xf32>) -> (tensor<3xf32>) {
-    %1 = "stablehlo.custom_call"(%0) <{call_target_name = "Sharding", api_version = 1 : i32, has_side_effect = false, backend_config = ""}> : (tensor<3xf32>) -> tensor<3xf32>
-    %2 = "stablehlo.custom_call"(%0) <{call_target_name = "typed", api_version = 4 : i32, has_side_effect = true, backend_config = {i = 3 : i64, f = 5.00000000e-01 : f32, d = 1.0000000000000001e-01 : f64, b = true, s = "a \22quoted\22 \5C word", l = array<i64: 1, -2>, r = dense<[[0, 1]]> : tensor<1x2xi64>}}> {mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}} : (tensor<3xf32>) -> tensor<3xf32>
-    "func.return"(%1) : (tensor<3xf32>) -> ()
+    %1 = "stablehlo.custom_call"(%0) <{call_target_name = "typed", api_version = 4 : i32, has_side_effect = true, backend_config = {i = 3 : i64, f = 5.00000000e-01 : f32, d = 1.0000000000000001e-01 : f64, b = true, s = "a \22quoted\22 \5C word", l = array<i64: 1, -2>, r = dense<[[0, 1]]> : tensor<1x2xi64>}}> {mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}} : (tensor<3xf32>) -> tensor<3xf32>
+    %2 = "stablehlo.custom_call"(%0) <{call_target_name = "Sharding", api_version = 1 : i32, has_side_effect = false, backend_config = ""}> : (tensor<3xf32>) -> tensor<3xf32>
+    "func.return"(%2) : (tensor<3xf32>) -> ()
   }
 }
 // manual, all_reduce
@@ -939,12 +939,12 @@ module @test {
     %3, %4 = sdy.manual_computation(%0, %1, %2) in_shardings=[<@mesh, [{"a"}, {}]>, <@mesh, [{"a", "c"}, {}]>, <@mesh, [{}, {}]>] out_shardings=[<@mesh, [{"a"}, {}]>, <@mesh, [{"a"}, {"b"}]>] manual_axes={"a", "b", "c"} (%5: tensor<1x3xf32>, %6: tensor<1x3xf32>, %7: tensor<2x4xf32>) {
       %8 = "stablehlo.all_gather"(%6) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1], [2, 3], [4, 5], [6, 7]]> : tensor<4x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> : (tensor<1x3xf32>) -> tensor<2x3xf32>
       %9 = "stablehlo.all_gather"(%8) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 4], [1, 5], [2, 6], [3, 7]]> : tensor<4x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, use_global_device_ids}> : (tensor<2x3xf32>) -> tensor<4x3xf32>
-      %10 = "stablehlo.all_gather"(%6) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1, 4, 5], [2, 3, 6, 7]]> : tensor<2x4xi64>, channel_handle = #stablehlo.channel_handle<handle = 3, type = 1>, use_global_device_ids}> : (tensor<1x3xf32>) -> tensor<4x3xf32>
-      %11 = "stablehlo.dot_general"(%5, %9) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<1x3xf32>, tensor<4x3xf32>) -> tensor<1x4xf32>
-      %12 = "stablehlo.sine"(%11) : (tensor<1x4xf32>) -> tensor<1x4xf32>
-      %13 = "stablehlo.dot_general"(%5, %10) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<1x3xf32>, tensor<4x3xf32>) -> tensor<1x4xf32>
-      %14 = "stablehlo.add"(%12, %13) : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
-      %15 = "stablehlo.dot_general"(%12, %7) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<1x4xf32>, tensor<2x4xf32>) -> tensor<1x2xf32>
+      %10 = "stablehlo.dot_general"(%5, %9) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<1x3xf32>, tensor<4x3xf32>) -> tensor<1x4xf32>
+      %11 = "stablehlo.sine"(%10) : (tensor<1x4xf32>) -> tensor<1x4xf32>
+      %12 = "stablehlo.all_gather"(%6) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1, 4, 5], [2, 3, 6, 7]]> : tensor<2x4xi64>, channel_handle = #stablehlo.channel_handle<handle = 3, type = 1>, use_global_device_ids}> : (tensor<1x3xf32>) -> tensor<4x3xf32>
+      %13 = "stablehlo.dot_general"(%5, %12) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<1x3xf32>, tensor<4x3xf32>) -> tensor<1x4xf32>
+      %14 = "stablehlo.add"(%11, %13) : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+      %15 = "stablehlo.dot_general"(%11, %7) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}> : (tensor<1x4xf32>, tensor<2x4xf32>) -> tensor<1x2xf32>
       %16 = "stablehlo.reduce_scatter"(%15) <{scatter_dimension = 1 : i64, replica_groups = dense<[[0, 2], [1, 3], [4, 6], [5, 7]]> : tensor<4x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 4, type = 1>, use_global_device_ids}> ({ ^bb0(%17: tensor<f32>, %18: tensor<f32>): %19 = "stablehlo.add"(%17, %18) : (tensor<f32>, tensor<f32>) -> tensor<f32> "stablehlo.return"(%19) : (tensor<f32>) -> () }) : (tensor<1x2xf32>) -> tensor<1x1xf32>
       sdy.return %14, %16 : tensor<1x4xf32>, tensor<1x1xf32>
     } : (tensor<2x3xf32>, tensor<4x3xf32>, tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x2xf32>)
@@ -990,13 +990,13 @@ module @test {
       %11 = "stablehlo.divide"(%9, %10) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
       %12 = "stablehlo.constant"() <{value = dense<2> : tensor<ui32>}> : () -> tensor<ui32>
       %13 = "stablehlo.remainder"(%11, %12) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
-      %14 = "stablehlo.constant"() <{value = dense<1> : tensor<ui32>}> : () -> tensor<ui32>
-      %15 = "stablehlo.divide"(%9, %14) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
-      %16 = "stablehlo.constant"() <{value = dense<2> : tensor<ui32>}> : () -> tensor<ui32>
-      %17 = "stablehlo.remainder"(%15, %16) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
+      %14 = "stablehlo.constant"() <{value = dense<2> : tensor<ui32>}> : () -> tensor<ui32>
+      %15 = "stablehlo.multiply"(%13, %14) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
+      %16 = "stablehlo.constant"() <{value = dense<1> : tensor<ui32>}> : () -> tensor<ui32>
+      %17 = "stablehlo.divide"(%9, %16) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
       %18 = "stablehlo.constant"() <{value = dense<2> : tensor<ui32>}> : () -> tensor<ui32>
-      %19 = "stablehlo.multiply"(%13, %18) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
-      %20 = "stablehlo.add"(%19, %17) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
+      %19 = "stablehlo.remainder"(%17, %18) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
+      %20 = "stablehlo.add"(%15, %19) : (tensor<ui32>, tensor<ui32>) -> tensor<ui32>
       %21 = "stablehlo.convert"(%20) : (tensor<ui32>) -> tensor<i32>
       %22 = "stablehlo.convert"(%21) : (tensor<i32>) -> tensor<f32>
       %23 = "stablehlo.broadcast_in_dim"(%22) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<2xf32>

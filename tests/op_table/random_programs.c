@@ -2,7 +2,8 @@
  * one another, whose gradients are checked against central differences.
  *
  * All tensors are f64[a=2 b=3] and kept in a pool: a stack whose top is what the current region made. Picking from the
- * whole stack makes captures across any number of regions; values stay near [-2, 2].
+ * whole stack makes captures across any number of regions; values stay near [-2, 2]. A seed means one program per
+ * compiler, as the order in which arguments are drawn is the compiler's.
  */
 #include "random_programs.h"
 #include "op_table.h"
