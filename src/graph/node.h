@@ -32,6 +32,9 @@ typedef struct ct_printer ct_printer;
  * its value on entry, is zero). Operands that ct__wants_gradient denies need none. */
 typedef void ct_vjp_fn(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients);
 
+struct ct_factors; /* factor.h */
+struct ct_local;
+
 typedef struct ct_op {
     const char *name;                                        /* "stablehlo.add" */
     void (*print_attrs)(ct_printer *p, const ct_node *node); /* inside <{ }>; NULL: none */
@@ -41,6 +44,8 @@ typedef struct ct_op {
     bool cheap;         /* always recomputed rather than saved for the backward pass */
     bool side_effect;   /* kept even when unused */
     bool structured;    /* autodiff itself knows it (scan, cond, call, manual) */
+    void (*factors)(const ct_node *node, struct ct_factors *out_factors); /* placement rule; NULL: all must be whole */
+    void (*local)(const struct ct_local *local);                          /* NULL: a clone over local operands */
 } ct_op;
 
 /* Ops that share one checkpoint group or custom derivative (autodiff's business). */
@@ -85,6 +90,7 @@ typedef struct ct_graph_port {
     ct_tensor *tensor;
     int donated_to;                      /* inputs: output index or -1 */
     const struct ct_placement *sharding; /* NULL: none given */
+    const int64_t *padded;               /* per dim, the size that sharding divides, 0 the dim's own; NULL: all 0 */
 } ct_graph_port;
 
 struct ct_graph {
@@ -111,9 +117,10 @@ struct ct_graph {
     int num_inputs, num_outputs, input_capacity, output_capacity;
     ct_axis *mesh;
     int num_mesh_axes;
-    int num_channels;           /* the printer's: channel handles given out */
-    int manual_depth;           /* 1 while the body of a manual region is being made */
-    const bool *wants_gradient; /* by tensor id, during a sweep; NULL: all */
+    const struct ct_parallel *parallel; /* spmd's: how the model lies on the mesh; NULL: one device */
+    int num_channels;                   /* the printer's: channel handles given out */
+    int manual_depth;                   /* 1 while the body of a manual region is being made */
+    const bool *wants_gradient;         /* by tensor id, during a sweep; NULL: all */
     int num_wants_gradient;
 };
 

@@ -1,1 +1,1 @@
-ct_module(kernels DEPS autodiff graph base)
+ct_module(kernels DEPS spmd autodiff graph base)

@@ -1,1 +1,1 @@
-ct_module(models DEPS nn kernels autodiff graph formats base)
+ct_module(models DEPS nn kernels spmd autodiff graph formats base)

@@ -1,1 +1,1 @@
-ct_module(nn DEPS kernels autodiff graph base)
+ct_module(nn DEPS kernels spmd autodiff graph base)

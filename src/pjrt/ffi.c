@@ -206,7 +206,7 @@ ct_status *ct_ffi_attribute_text(const ct_ffi_call *call, const char *name, cons
 {
     *out_text = "";
     *out_length = 0;
-    const void *value;
+    const void *value = NULL;
     CT_TRY(find_attribute(call, name, FFI_ATTR_STRING, &value));
     *out_text = ((const ffi_span *)value)->data;
     *out_length = ((const ffi_span *)value)->length;

@@ -78,10 +78,10 @@ static void state_inputs(const ct_model *model, ct_graph *graph, const char *pre
     }
 }
 
-static void state_output(ct_graph *graph, ct_tensor *finite, ct_tensor *updated, ct_tensor *before)
+static void state_output(ct_graph *graph, ct_tensor *updated, ct_tensor *before)
 {
     char *name = ct_asprintf("state.%d", ct_graph_num_outputs(graph));
-    ct_output(graph, name, ct_select(finite, updated, before), before);
+    ct_output(graph, name, updated, before);
     free(name);
 }
 
@@ -116,14 +116,15 @@ static void build_step(ct_graph *graph, const ct_model *model, const ct_step_opt
     ct_tensor *running = ct_eq(halted, ct_scalar_like(halted, 0));
     ct_tensor *finite = ct_and(running, ct_and(ct_is_finite(loss), ct_is_finite(norm)));
     ct_tensor *coefficient = isinf(opts->max_norm) ? NULL : ct_clip_coefficient(norm, opts->max_norm);
+    step.applies = finite;
     ct_tensor **new_params = gradients; /* each gradient is used up by its own update */
     for (int i = 0; i < n; i++) {
         ct_tensor *gradient = coefficient ? ct_mul(ct_convert(gradients[i], CT_DTYPE_F32), coefficient) : gradients[i];
         ct_adamw_update(&opts->adamw, &step, params[i], gradient, m[i], v[i], &new_params[i], &new_m[i], &new_v[i]);
     }
-    for (int i = 0; i < n; i++) state_output(graph, finite, new_params[i], params[i]);
-    for (int i = 0; i < n; i++) state_output(graph, finite, new_m[i], m[i]);
-    for (int i = 0; i < n; i++) state_output(graph, finite, new_v[i], v[i]);
+    for (int i = 0; i < n; i++) state_output(graph, new_params[i], params[i]);
+    for (int i = 0; i < n; i++) state_output(graph, new_m[i], m[i]);
+    for (int i = 0; i < n; i++) state_output(graph, new_v[i], v[i]);
     ct_output(graph, "halted", ct_convert(ct_not(finite), CT_DTYPE_S32), halted);
     ct_tensor *metrics[CT_STEP_NUM_METRICS] = {loss, norm, ct_convert(finite, CT_DTYPE_F32)};
     for (int i = 0; i < CT_STEP_NUM_METRICS; i++) metrics[i] = ct_unsqueeze(metrics[i], "metric", 0);

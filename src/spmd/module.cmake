@@ -1,0 +1,1 @@
+ct_module(spmd DEPS autodiff graph base)
