@@ -26,8 +26,12 @@ struct ct_model_family {
     int num_layer_params;
     const ct_param_spec *embedding, *norm, *head; /* head is absent from a tied model */
     ct_block_fn *block;
+    const ct_sharding_table *sharding;
 };
 
 extern const ct_model_family ct__llama3, ct__qwen3;
+
+/* The table of models made of attention and feed-forward blocks. */
+extern const ct_sharding_table ct__decoder_sharding;
 
 #endif

@@ -139,3 +139,18 @@ int64_t ct_model_num_embedding_params(const ct_model_config *config, const ct_mo
 {
     return spec_elements(config, family->embedding);
 }
+
+const ct_sharding_table *ct_model_sharding(const ct_model *model)
+{
+    return model->family->sharding;
+}
+
+ct_status *ct_model_check_parallel(const ct_model *model, const ct_parallel *parallel, int64_t batch, int64_t seq_len)
+{
+    const ct_model_config *config = &model->config;
+    static const char *const names[] = {"batch", "seq", "dim", "heads", "kv_heads", "head_dim", "ffn", "vocab"};
+    const int64_t sizes[] = {
+        batch,           seq_len,           config->dim, config->num_heads, config->num_kv_heads, config->head_dim,
+        config->ffn_dim, config->vocab_size};
+    return ct_parallel_check(parallel, (int)CT_COUNT(sizes), names, sizes);
+}

@@ -11,6 +11,7 @@
 #include "graph/graph.h"
 #include "graph/remat.h"
 #include "models/config.h"
+#include "spmd/parallel.h"
 
 typedef enum ct_init_kind { CT_INIT_ONES, CT_INIT_NORMAL, CT_INIT_TRUNC_NORMAL } ct_init_kind;
 
@@ -57,6 +58,14 @@ int64_t ct_model_param_layers(const ct_model *model,
 
 int64_t ct_model_num_params(const ct_model_config *config, const ct_model_family *family);
 int64_t ct_model_num_embedding_params(const ct_model_config *config, const ct_model_family *family);
+
+/* How the family lies on a mesh. */
+const ct_sharding_table *ct_model_sharding(const ct_model *model);
+
+/* Checks the configuration's sizes, and batch and seq_len of one pass, against the table on parallel's mesh. Errors:
+ * those of ct_parallel_check. */
+CT_MUST_USE ct_status *ct_model_check_parallel(const ct_model *model, const ct_parallel *parallel, int64_t batch,
+                                               int64_t seq_len);
 
 /* Declares the parameters as inputs of the graph: out_params[num_params]. */
 void ct_model_inputs(const ct_model *model, ct_graph *graph, ct_dtype dtype, ct_tensor **out_params);

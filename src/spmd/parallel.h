@@ -10,7 +10,8 @@
  *
  * Parameters are stored as their axes' stored column says; "fsdp" goes to the first axis of table->fsdp_axes that the
  * parameter has and that divides (or, where none does, to the first that may be padded). One smaller than
- * replicate_below elements stays whole along fsdp.
+ * replicate_below elements stays whole along fsdp; axes that the table does not name (layers) are not counted. Where kv
+ * heads are fewer than tp, the part of tp along which they are repeated is stored over like fsdp.
  */
 #ifndef CT_SPMD_PARALLEL_H
 #define CT_SPMD_PARALLEL_H
@@ -56,7 +57,7 @@ typedef struct ct_parallel {
     int prefetch;          /* layers whose weights are gathered ahead in a scan: 0 or 1 */
     ct_dtype reduce_dtype; /* of gradients on the wire */
     ct_partition partition;
-    int64_t replicate_below; /* elements; 0 means 65536 */
+    int64_t replicate_below; /* elements of one layer; 0 means 65536 */
 } ct_parallel;
 
 /* Gives graph the mesh; ct_use, ct_shard and attention look parallel up there. It must outlive the graph. Call before

@@ -64,4 +64,5 @@ const ct_model_family ct__llama3 = {
     .norm = &NORM,
     .head = &HEAD,
     .block = block,
+    .sharding = &ct__decoder_sharding,
 };

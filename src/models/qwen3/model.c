@@ -68,4 +68,5 @@ const ct_model_family ct__qwen3 = {
     .norm = &NORM,
     .head = &HEAD,
     .block = block,
+    .sharding = &ct__decoder_sharding,
 };
