@@ -302,6 +302,25 @@ ct_tensor *ct__collective_permute(const char *loc, ct_tensor *x, const char *mes
     return collective(loc, &op_permute, x, &attrs, x->rank, x->axes);
 }
 
+/* ---- what a node is ---- */
+
+bool ct__collective_info(const ct_node *node, ct_collective_info *out_info)
+{
+    static const struct {
+        const ct_op *op;
+        ct_collective_kind kind;
+    } kinds[] = {{&op_all_gather, CT_COLLECTIVE_ALL_GATHER}, {&op_reduce_scatter, CT_COLLECTIVE_REDUCE_SCATTER},
+                 {&op_all_sum, CT_COLLECTIVE_ALL_REDUCE},    {&op_all_extremum, CT_COLLECTIVE_ALL_REDUCE},
+                 {&op_all_to_all, CT_COLLECTIVE_ALL_TO_ALL}, {&op_permute, CT_COLLECTIVE_PERMUTE}};
+    for (size_t i = 0; i < CT_COUNT(kinds); i++) {
+        if (node->op != kinds[i].op) continue;
+        const collective_attrs *attrs = node->attrs;
+        *out_info = (ct_collective_info){kinds[i].kind, attrs->mesh_axes, attrs->group_size};
+        return true;
+    }
+    return false;
+}
+
 /* ---- where am I ---- */
 
 static const ct_op op_partition_id = {.name = "stablehlo.partition_id", .zero_gradient = true, .cheap = true};

@@ -5,7 +5,7 @@
 #ifndef CT_GRAPH_COLLECTIVES_H
 #define CT_GRAPH_COLLECTIVES_H
 
-#include "graph/graph.h"
+#include "graph/node.h"
 
 typedef enum ct_reduction {
     CT_REDUCTION_SUM,
@@ -47,5 +47,22 @@ ct_tensor *ct__partition_id(const char *loc, ct_graph *graph);
 /* The device's position in its group along the named mesh axes, s32 without axes. */
 ct_tensor *ct__mesh_index(const char *loc, ct_graph *graph, const char *mesh_axes);
 #define ct_mesh_index(graph, mesh_axes) ct__mesh_index(CT_LOC, graph, mesh_axes)
+
+/* ---- for reports ---- */
+typedef enum ct_collective_kind {
+    CT_COLLECTIVE_ALL_GATHER,
+    CT_COLLECTIVE_REDUCE_SCATTER,
+    CT_COLLECTIVE_ALL_REDUCE,
+    CT_COLLECTIVE_ALL_TO_ALL,
+    CT_COLLECTIVE_PERMUTE,
+} ct_collective_kind;
+
+typedef struct ct_collective_info {
+    ct_collective_kind kind;
+    const char *mesh_axes;
+    int64_t group_size;
+} ct_collective_info;
+/* false: node is no collective. */
+bool ct__collective_info(const ct_node *node, ct_collective_info *out_info);
 
 #endif

@@ -62,6 +62,15 @@ static ct_tensor *find_table(const ct_graph *graph, const constant_attrs *attrs,
     return NULL;
 }
 
+bool ct__is_zero_constant(const ct_node *node)
+{
+    const constant_attrs *attrs = node->attrs;
+    if (node->op != &op_constant || !attrs->splat) return false;
+    for (size_t i = 0; i < attrs->size_bytes; i++)
+        if (((const char *)attrs->data)[i]) return false;
+    return true;
+}
+
 static ct_tensor *constant(const char *loc, ct_graph *graph, ct_dtype dtype, int rank, const ct_axis *axes, bool splat,
                            const void *data, size_t size_bytes)
 {

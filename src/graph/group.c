@@ -26,7 +26,7 @@ void ct_checkpoint_end(ct_graph *graph)
 
 bool ct__policy_saves(const ct_remat_policy *policy, const ct_tensor *tensor)
 {
-    if (!policy || policy->mode == CT_REMAT_NONE) return true;
+    if (!policy || policy->mode == CT_REMAT_NONE || (tensor->node && tensor->node->op->always_saved)) return true;
     if (policy->mode == CT_REMAT_SELECTIVE && tensor->node && ct__is_weight_dot(tensor->node)) return true;
     if (!tensor->checkpoint_name) return false;
     for (int i = 0; i < policy->num_save; i++)

@@ -43,6 +43,7 @@ typedef struct ct_op {
     bool zero_gradient; /* constant almost everywhere or of integers: the sweep stops here; else an error */
     bool cheap;         /* always recomputed rather than saved for the backward pass */
     bool side_effect;   /* kept even when unused */
+    bool always_saved;  /* kept for the backward pass whatever the remat policy */
     bool structured;    /* autodiff itself knows it (scan, cond, call, manual) */
     void (*factors)(const ct_node *node, struct ct_factors *out_factors); /* placement rule; NULL: all must be whole */
     void (*local)(const struct ct_local *local);                          /* NULL: a clone over local operands */
@@ -188,6 +189,9 @@ bool ct__wants_gradient(const ct_tensor *operand);
 /* Layers written from ops: nodes made between enter and leave carry the caller's line. */
 const char *ct__loc_enter(ct_graph *graph, const char *loc);
 void ct__loc_leave(ct_graph *graph, const char *saved);
+
+/* Marks the tensors that the outputs need, by id; live is of graph->num_tensors, all false. */
+void ct__graph_mark_live(ct_graph *graph, bool *live);
 
 /* ---- printing, for ops' print functions ---- */
 struct ct_printer {

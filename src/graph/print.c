@@ -210,6 +210,12 @@ static void mark_live(const ct_region *region, bool *live)
     }
 }
 
+void ct__graph_mark_live(ct_graph *graph, bool *live)
+{
+    for (ct_function *function = graph->functions; function; function = function->next) function->live = false;
+    mark_live(graph->main, live);
+}
+
 /* From the end of the arguments on; outputs (may be NULL) have the results' attributes. */
 static void print_function_body(ct_printer *p, const ct_region *region, const ct_graph_port *outputs)
 {
@@ -287,8 +293,7 @@ ct_status *ct_graph_print(ct_graph *graph, ct_str *out_text)
     ct_printer printer = {.out = out_text, .graph = graph, .live = live, .num_names = num_tensors};
     printer.names = ct_alloc((size_t)num_tensors * sizeof(int));
     for (int i = 0; i < num_tensors; i++) printer.names[i] = -1;
-    for (ct_function *function = graph->functions; function; function = function->next) function->live = false;
-    mark_live(graph->main, live);
+    ct__graph_mark_live(graph, live);
     graph->num_channels = 0;
 
     ct__print(&printer, "module @%s {", graph->name);

@@ -203,10 +203,14 @@ static void print_scan(ct_printer *p, const ct_node *node)
     int zero = print_s32(p, 0);
     int position = inner;
     if (attrs->reverse) position = print_s32_binary(p, "subtract", print_s32(p, attrs->axis.size - 1), inner);
+    int next_position = position; /* dynamic_slice keeps it within the array */
+    if (attrs->num_ahead)
+        next_position = print_s32_binary(p, attrs->reverse ? "subtract" : "add", position, print_s32(p, 1));
     for (int i = 0; i < attrs->num_inputs; i++) {
         const ct_tensor *slice = body->args[num_carries + i];
+        bool is_ahead = i >= attrs->num_inputs - attrs->num_ahead;
         int name = print_input_slice(p, values.inside[num_carries + num_outputs + i], node->operands[num_carries + i],
-                                     slice, position, zero, node);
+                                     slice, is_ahead ? next_position : position, zero, node);
         ct__print_bind(p, slice, name);
     }
     ct__print_region_nodes(p, body);

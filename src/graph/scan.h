@@ -14,6 +14,7 @@ typedef struct ct_scan_attrs {
     int num_carries, num_inputs;
     bool reverse;
     const ct_remat_policy *remat;
+    int num_ahead; /* the last inputs: their slice is that of the next turn (of the last one again, at the end) */
 } ct_scan_attrs;
 
 extern const ct_op ct__op_scan, ct__op_cond;

@@ -65,6 +65,7 @@ ct_tensor *ct_model_hidden(const ct_model *model, ct_tensor *const *params, ct_t
     ct_block_context context = {.config = config, .compute_dtype = compute_dtype(params, opts)};
     ct_scope_push(graph, "embedding");
     ct_tensor *x = ct_take(ct_use(params[0], context.compute_dtype), tokens, "vocab"); /* [batch seq dim] */
+    x = ct_shard(x, "residual");
     context.rope = ct_rope_angles(positions, config->head_dim, &config->rope);
     if (segments) {
         context.segments = segments;
@@ -87,5 +88,5 @@ ct_tensor *ct_model_logits(const ct_model *model, ct_tensor *const *params, ct_t
     ct_scope_push(graph, "head");
     ct_tensor *logits = ct_linear(hidden, ct_use(weight, compute_dtype(params, opts)));
     ct_scope_pop(graph);
-    return logits;
+    return ct_shard(logits, "logits");
 }

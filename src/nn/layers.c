@@ -12,11 +12,6 @@ static ct_dtype at_least_f32(const ct_tensor *x)
     return x->dtype == CT_DTYPE_F64 ? CT_DTYPE_F64 : CT_DTYPE_F32;
 }
 
-ct_tensor *ct__use(const char *loc, ct_tensor *param, ct_dtype dtype)
-{
-    return ct__convert(loc, param, dtype);
-}
-
 ct_tensor *ct__rms_norm(const char *loc, ct_tensor *x, ct_tensor *weight, double eps)
 {
     ct_graph *graph = x->graph;
@@ -29,7 +24,7 @@ ct_tensor *ct__rms_norm(const char *loc, ct_tensor *x, ct_tensor *weight, double
     /* 1 / sqrt: both are correctly rounded, which rsqrt is not, and it is one number per row */
     ct_tensor *root = ct_sqrt(ct_add_scalar(mean_square, eps));
     ct_tensor *normed = ct_mul(wide, ct_div(ct_scalar_like(root, 1), root));
-    ct_tensor *result = ct_mul(ct_convert(normed, x->dtype), ct_convert(weight, x->dtype));
+    ct_tensor *result = ct_mul(ct_convert(normed, x->dtype), ct_use(weight, x->dtype));
     ct__loc_leave(graph, saved);
     return result;
 }

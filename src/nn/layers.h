@@ -5,10 +5,7 @@
 #define CT_NN_LAYERS_H
 
 #include "graph/graph.h"
-
-/* A parameter as computation uses it: in the compute dtype. Its derivative is back in the parameter's own dtype. */
-#define ct_use(param, dtype) ct__use(CT_LOC, param, dtype)
-ct_tensor *ct__use(const char *loc, ct_tensor *param, ct_dtype dtype);
+#include "spmd/points.h"
 
 /* x / sqrt(mean(x^2) + eps) * weight over weight's axis (its only one); computed in f32 at least, result in x's dtype.
  * torch.nn.functional.rms_norm; Zhang and Sennrich 2019. */

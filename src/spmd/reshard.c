@@ -1,0 +1,233 @@
+/* From one sharding of a tensor to another, in steps planned before any is made, so that plans can be compared.
+ *
+ *   per dim, mesh axes   from: [a b | c d]      to: [a b | e f]      a b is the common part
+ *                        c d are taken off, innermost first: all_gather; or all_to_all where another dim wants them
+ *                        e f are put on, in order: reduce_scatter where the tensor is partial over them, else a slice
+ *   what is still partial and must not be: one all_reduce, last, when the tensor is smallest
+ *
+ * One collective per mesh axis, that is, per torus axis.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "graph/collectives.h"
+#include "graph/compare.h"
+#include "graph/constant.h"
+#include "graph/elementwise.h"
+#include "graph/slice.h"
+#include "spmd/localizer.h"
+
+typedef enum step_kind { GATHER, MOVE, SCATTER, SLICE, PAD, TRIM, ALL_REDUCE, MASK } step_kind;
+
+typedef struct step {
+    step_kind kind;
+    int dim, to_dim; /* MOVE: off dim, onto to_dim */
+    uint32_t mesh_axes;
+    int64_t size; /* PAD, TRIM: of the dim after it, on one device */
+} step;
+
+enum { MAX_STEPS = 6 * CT_MAX_MESH_AXES };
+
+typedef struct plan {
+    int count;
+    step steps[MAX_STEPS];
+    ct_sharding now; /* where the steps so far lead */
+} plan;
+
+static void add(plan *p, step_kind kind, int dim, int mesh_axis, int64_t size)
+{
+    CT_ASSERT(p->count < MAX_STEPS);
+    p->steps[p->count++] =
+        (step){.kind = kind, .dim = dim, .mesh_axes = mesh_axis < 0 ? 0 : 1u << mesh_axis, .size = size};
+}
+
+static int common_length(const ct_sharding *a, const ct_sharding *b, int dim)
+{
+    int length = 0;
+    if (a->padded[dim] != b->padded[dim]) return 0; /* the boundaries differ */
+    while (length < a->at.count[dim] && length < b->at.count[dim] &&
+           a->at.mesh_axes[dim][length] == b->at.mesh_axes[dim][length])
+        length++;
+    return length;
+}
+
+static int innermost(const ct_sharding *sharding, int dim)
+{
+    int count = sharding->at.count[dim];
+    return count ? sharding->at.mesh_axes[dim][count - 1] : -1;
+}
+
+/* Puts the rest of to's mesh axes on dim. */
+static void put_on(plan *p, const ct_mesh *mesh, const ct_tensor *type, const ct_sharding *to, int dim)
+{
+    while (p->now.at.count[dim] < to->at.count[dim]) {
+        int place = p->now.at.count[dim], axis = to->at.mesh_axes[dim][place];
+        if (!place && to->padded[dim] && p->now.padded[dim] != to->padded[dim]) {
+            add(p, PAD, dim, -1, to->padded[dim]);
+            p->now.padded[dim] = to->padded[dim];
+        }
+        bool is_partial = p->now.partial & (1u << axis);
+        add(p, is_partial ? SCATTER : SLICE, dim, axis, 0);
+        p->now.partial &= ~(1u << axis);
+        p->now.at.mesh_axes[dim][place] = axis;
+        p->now.at.count[dim]++;
+    }
+    (void)mesh, (void)type;
+}
+
+/* Another dim that wants mesh_axis next, or -1. */
+static int wants_next(const plan *p, const ct_sharding *to, int rank, int mesh_axis)
+{
+    for (int i = 0; i < rank; i++) {
+        int place = p->now.at.count[i];
+        if (place >= to->at.count[i] || to->at.mesh_axes[i][place] != mesh_axis) continue;
+        if (common_length(&p->now, to, i) == place && !to->padded[i] && !p->now.padded[i]) return i;
+    }
+    return -1;
+}
+
+static void make_plan(const ct_mesh *mesh, const ct_tensor *type, const ct_sharding *from, const ct_sharding *to,
+                      plan *p)
+{
+    *p = (plan){.now = *from};
+    int rank = type->rank;
+    uint32_t masked = to->partial & ~from->partial;
+    /* what needs nothing taken off first */
+    for (int i = 0; i < rank; i++)
+        if (common_length(&p->now, to, i) == p->now.at.count[i]) {
+            /* a mesh axis that is still on another dim cannot be put on yet */
+            bool is_free = true;
+            for (int j = p->now.at.count[i]; j < to->at.count[i]; j++)
+                is_free &= !ct__placement_uses(&p->now.at, to->at.mesh_axes[i][j]);
+            if (is_free) put_on(p, mesh, type, to, i);
+        }
+    for (int i = 0; i < rank; i++) {
+        int common = common_length(&p->now, to, i);
+        while (p->now.at.count[i] > common) {
+            int axis = innermost(&p->now, i), target = p->now.padded[i] ? -1 : wants_next(p, to, rank, axis);
+            p->now.at.count[i]--;
+            if (target >= 0 && target != i) {
+                add(p, MOVE, i, axis, 0);
+                p->steps[p->count - 1].to_dim = target;
+                p->now.at.mesh_axes[target][p->now.at.count[target]++] = axis;
+            } else {
+                add(p, GATHER, i, axis, 0);
+            }
+        }
+        if (!p->now.at.count[i] && p->now.padded[i] && p->now.padded[i] != to->padded[i]) {
+            add(p, TRIM, i, -1, type->axes[i].size);
+            p->now.padded[i] = 0;
+        }
+    }
+    for (int i = 0; i < rank; i++) put_on(p, mesh, type, to, i);
+    uint32_t rest = p->now.partial & ~to->partial;
+    if (rest) {
+        add(p, ALL_REDUCE, 0, -1, 0);
+        p->steps[p->count - 1].mesh_axes = rest;
+        p->now.partial &= ~rest;
+    }
+    if (masked) {
+        add(p, MASK, 0, -1, 0);
+        p->steps[p->count - 1].mesh_axes = masked;
+        p->now.partial |= masked;
+    }
+}
+
+static int64_t group_size(const ct_mesh *mesh, uint32_t mesh_axes)
+{
+    int64_t size = 1;
+    for (int i = 0; i < mesh->num_axes; i++)
+        if (mesh_axes & (1u << i)) size *= mesh->axes[i].size;
+    return size;
+}
+
+double ct__reshard_cost(const ct_localizer *l, const ct_tensor *type, const ct_sharding *from, const ct_sharding *to)
+{
+    plan p;
+    make_plan(l->mesh, type, from, to, &p);
+    double bytes = (double)ct_dtype_bytes(type->dtype), cost = 0;
+    for (int i = 0; i < type->rank; i++) bytes *= (double)ct_sharding_local_size(l->mesh, from, i, type->axes[i].size);
+    for (int i = 0; i < p.count; i++) {
+        double group = (double)group_size(l->mesh, p.steps[i].mesh_axes);
+        switch (p.steps[i].kind) {
+        case GATHER:
+            cost += bytes * (group - 1);
+            bytes *= group;
+            break;
+        case MOVE: cost += bytes * (group - 1) / group; break;
+        case SCATTER:
+            cost += bytes * (group - 1) / group;
+            bytes /= group;
+            break;
+        case SLICE: bytes /= group; break;
+        case ALL_REDUCE: cost += 2 * bytes * (group - 1) / group; break;
+        case PAD:
+        case TRIM:
+        case MASK: break;
+        }
+        cost += 1e-3;
+    }
+    return cost;
+}
+
+static const char *mesh_axes_text(const ct_localizer *l, uint32_t mesh_axes)
+{
+    const char *text = "";
+    for (int i = 0; i < l->mesh->num_axes; i++)
+        if (mesh_axes & (1u << i))
+            text = ct_arena_printf(&l->graph->arena, "%s%s%s", text, *text ? " " : "", l->mesh->axes[i].name);
+    return text;
+}
+
+/* x where the device is first along mesh_axes, else zeros: the summands of x. */
+static ct_tensor *mask_summand(ct_tensor *x, const char *mesh_axes)
+{
+    ct_tensor *index = ct_mesh_index(x->graph, mesh_axes);
+    return ct_select(ct_eq(index, ct_scalar_like(index, 0)), x, ct_scalar_like(x, 0));
+}
+
+static ct_tensor *run_step(ct_localizer *l, const step *s, ct_tensor *x)
+{
+    const char *axis = x->rank ? x->axes[s->dim].name : "", *mesh_axes = mesh_axes_text(l, s->mesh_axes);
+    int64_t size = x->rank ? x->axes[s->dim].size : 0;
+    switch (s->kind) {
+    case GATHER: return ct_all_gather(x, axis, mesh_axes);
+    case MOVE: return ct_all_to_all(x, x->axes[s->to_dim].name, axis, mesh_axes);
+    case SCATTER: return ct_reduce_scatter(x, axis, mesh_axes);
+    case SLICE: {
+        int64_t local = size / group_size(l->mesh, s->mesh_axes);
+        ct_tensor *index = ct_mesh_index(x->graph, mesh_axes);
+        return ct_dynamic_slice(x, axis, ct_mul(index, ct_scalar_like(index, (double)local)), local);
+    }
+    case PAD: return ct_pad(x, axis, 0, s->size - size, 0);
+    case TRIM: return ct_slice(x, axis, 0, s->size);
+    case ALL_REDUCE: return ct_all_reduce(x, CT_REDUCTION_SUM, mesh_axes);
+    case MASK: return mask_summand(x, mesh_axes);
+    }
+    CT_BUG("step %d", (int)s->kind);
+}
+
+void ct__note_collective(ct_localizer *l, const ct_tensor *result)
+{
+    if (result->id >= l->num_why) {
+        int count = CT_MAX(result->id + 1, l->num_why * 2);
+        l->why = ct_realloc(l->why, (size_t)count * sizeof(*l->why));
+        memset(l->why + l->num_why, 0, (size_t)(count - l->num_why) * sizeof(*l->why));
+        l->num_why = count;
+    }
+    l->why[result->id] = l->reason;
+}
+
+ct_tensor *ct__reshard(ct_localizer *l, ct_tensor *x, const ct_tensor *type, const ct_sharding *from,
+                       const ct_sharding *to)
+{
+    plan p;
+    make_plan(l->mesh, type, from, to, &p);
+    for (int i = 0; i < p.count; i++) {
+        x = run_step(l, &p.steps[i], x);
+        if (ct_tensor_is_poison(x)) return x;
+        if (p.steps[i].mesh_axes) ct__note_collective(l, x);
+    }
+    CT_ASSERT(ct_sharding_equal(&p.now, to));
+    return x;
+}
