@@ -5,7 +5,8 @@
 
 #include "graph/node.h"
 #include "graph/ops.h"
-#include "kernels/attention/attention.h"
+#include "kernels/attention/context.h"
+#include "kernels/attention/definition.h"
 
 static bool has_axes(ct_tensor *x, const char *loc, const char *what, const char *axes)
 {
@@ -17,7 +18,7 @@ static bool has_axes(ct_tensor *x, const char *loc, const char *what, const char
     return false;
 }
 
-static ct_tensor *positions_or_iota(ct_tensor *given, const ct_tensor *like, const char *axis)
+ct_tensor *ct__attention_positions(ct_tensor *given, const ct_tensor *like, const char *axis)
 {
     if (given) return given;
     const char *axes =
@@ -48,8 +49,8 @@ static ct_tensor *mask_of(const ct_tensor *q, const ct_tensor *k, const ct_atten
 {
     ct_tensor *seen = NULL;
     if (opts->causal || opts->window > 0) {
-        ct_tensor *query = positions_or_iota(opts->positions, q, "seq");
-        ct_tensor *key = positions_or_iota(opts->kv_positions, k, "kv_seq");
+        ct_tensor *query = ct__attention_positions(opts->positions, q, "seq");
+        ct_tensor *key = ct__attention_positions(opts->kv_positions, k, "kv_seq");
         if (opts->causal) seen = compare_pairs("GE", query, key);
         if (opts->window > 0) {
             double window = (double)opts->window;
@@ -59,6 +60,57 @@ static ct_tensor *mask_of(const ct_tensor *q, const ct_tensor *k, const ct_atten
     }
     if (opts->segments) seen = both(seen, compare_pairs("EQ", opts->segments, opts->kv_segments));
     return seen;
+}
+
+ct_tensor *ct__attention_group(ct_tensor *x, int64_t kv_heads)
+{
+    return ct_split(x, "heads", ct_arena_printf(&x->graph->arena, "kv_heads=%lld group", (long long)kv_heads));
+}
+
+ct_tensor *ct__attention_ungroup(ct_tensor *x)
+{
+    return ct_merge(ct_transpose(x, "batch seq kv_heads group head_dim"), "kv_heads group", "heads");
+}
+
+ct_tensor *ct__attention_ungroup_rows(ct_tensor *rows)
+{
+    return ct_merge(ct_transpose(rows, "batch kv_heads group seq"), "kv_heads group", "heads");
+}
+
+ct_dtype ct__attention_wide(const ct_tensor *q)
+{
+    return q->dtype == CT_DTYPE_F64 ? CT_DTYPE_F64 : CT_DTYPE_F32;
+}
+
+double ct__attention_scale(const ct_tensor *q, const ct_attention_opts *opts)
+{
+    return opts->scale != 0 ? opts->scale : 1 / sqrt((double)ct_tensor_axis_size(q, "head_dim"));
+}
+
+ct_tensor *ct__attention_scores(ct_tensor *grouped, ct_tensor *k, const ct_attention_opts *opts)
+{
+    ct_tensor *scores = ct_dot_as(grouped, k, "head_dim", ct__attention_wide(grouped));
+    scores = ct_mul_scalar(scores, ct__attention_scale(grouped, opts));
+    if (opts->soft_cap > 0) scores = ct_mul_scalar(ct_tanh(ct_mul_scalar(scores, 1 / opts->soft_cap)), opts->soft_cap);
+    return scores;
+}
+
+ct_tensor *ct__attention_hide(ct_tensor *scores, const ct_tensor *q, const ct_tensor *k, const ct_attention_opts *opts)
+{
+    ct_tensor *mask = mask_of(q, k, opts);
+    return mask ? ct_select(ct_broadcast_like(mask, scores), scores, ct_scalar_like(scores, -INFINITY)) : scores;
+}
+
+ct_tensor *ct__attention_plain(ct_tensor *q, ct_tensor *k, ct_tensor *v, const ct_attention_opts *opts)
+{
+    ct_tensor *grouped = ct__attention_group(q, ct_tensor_axis_size(k, "kv_heads"));
+    ct_tensor *scores = ct__attention_hide(ct__attention_scores(grouped, k, opts), q, k, opts);
+    ct_tensor *weights = ct_softmax(scores, "kv_seq");
+    ct_tensor *mixed = ct_dot(ct_convert(weights, q->dtype), v, "kv_seq"); /* [batch kv_heads seq group head_dim] */
+    ct_tensor *result = ct__attention_ungroup(mixed);
+    if (opts->out_logsumexp)
+        *opts->out_logsumexp = ct_convert(ct__attention_ungroup_rows(ct_logsumexp(scores, "kv_seq")), CT_DTYPE_F32);
+    return result;
 }
 
 ct_tensor *ct__attention(const char *loc, ct_tensor *q, ct_tensor *k, ct_tensor *v, const ct_attention_opts *opts)
@@ -73,7 +125,6 @@ ct_tensor *ct__attention(const char *loc, ct_tensor *q, ct_tensor *k, ct_tensor 
         !has_axes(v, loc, "v", "batch kv_seq kv_heads head_dim"))
         return graph->poison;
     int64_t heads = ct_tensor_axis_size(q, "heads"), kv_heads = ct_tensor_axis_size(k, "kv_heads");
-    int64_t head_dim = ct_tensor_axis_size(q, "head_dim");
     if (heads % kv_heads)
         return ct__fail(graph, loc, "attention", "heads = %lld must be a multiple of kv_heads = %lld", (long long)heads,
                         (long long)kv_heads);
@@ -81,22 +132,8 @@ ct_tensor *ct__attention(const char *loc, ct_tensor *q, ct_tensor *k, ct_tensor 
         return ct__fail(graph, loc, "attention", "segments and kv_segments must be given together");
 
     const char *saved_loc = ct__loc_enter(graph, loc);
-    ct_dtype wide = q->dtype == CT_DTYPE_F64 ? CT_DTYPE_F64 : CT_DTYPE_F32;
-    double scale = opts->scale != 0 ? opts->scale : 1 / sqrt((double)head_dim);
-    const char *parts = ct_arena_printf(&graph->arena, "kv_heads=%lld group", (long long)kv_heads);
-    ct_tensor *grouped = ct_split(q, "heads", parts);            /* [batch seq kv_heads group head_dim] */
-    ct_tensor *scores = ct_dot_as(grouped, k, "head_dim", wide); /* [batch kv_heads seq group kv_seq] */
-    scores = ct_mul_scalar(scores, scale);
-    if (opts->soft_cap > 0) scores = ct_mul_scalar(ct_tanh(ct_mul_scalar(scores, 1 / opts->soft_cap)), opts->soft_cap);
-    ct_tensor *mask = mask_of(q, k, opts);
-    if (mask) scores = ct_select(ct_broadcast_like(mask, scores), scores, ct_scalar_like(scores, -INFINITY));
-    ct_tensor *weights = ct_softmax(scores, "kv_seq");
-    ct_tensor *mixed = ct_dot(ct_convert(weights, q->dtype), v, "kv_seq"); /* [batch kv_heads seq group head_dim] */
-    ct_tensor *result = ct_merge(ct_transpose(mixed, "batch seq kv_heads group head_dim"), "kv_heads group", "heads");
-    if (opts->out_logsumexp) {
-        ct_tensor *lse = ct_transpose(ct_logsumexp(scores, "kv_seq"), "batch kv_heads group seq");
-        *opts->out_logsumexp = ct_merge(ct_convert(lse, CT_DTYPE_F32), "kv_heads group", "heads");
-    }
+    ct_tensor *result =
+        ct__context_wanted(graph) ? ct__context_attention(loc, q, k, v, opts) : ct__attention_plain(q, k, v, opts);
     ct__loc_leave(graph, saved_loc);
     return result;
 }

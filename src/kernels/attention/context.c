@@ -1,0 +1,168 @@
+/* Context parallel attention: what goes into the manual regions and how it lies there; the all-gather form. */
+#include "kernels/attention/context.h"
+
+#include <string.h>
+
+#include "graph/ops.h"
+#include "kernels/attention/definition.h"
+#include "spmd/parallel.h"
+
+bool ct__context_wanted(const ct_graph *graph)
+{
+    const ct_parallel *parallel = graph->parallel;
+    return parallel && parallel->mesh.degrees[CT_MESH_CP] > 1 && !graph->manual_depth;
+}
+
+/* The mesh axes from..to of a group, counted within it. */
+static void add_mesh_axes(const ct_mesh *mesh, ct_mesh_group group, int from, int to, char separator, ct_str *text,
+                          int64_t *size)
+{
+    for (int i = 0, place = 0; i < mesh->num_axes; i++) {
+        if (mesh->axes[i].group != group) continue;
+        if (place >= from && place < to) {
+            if (text->length) ct_str_append_char(text, separator);
+            ct_str_append(text, mesh->axes[i].name);
+            *size *= mesh->axes[i].size;
+        }
+        place++;
+    }
+}
+
+static const char *keep_text(ct_graph *graph, ct_str *text)
+{
+    const char *kept = ct_arena_printf(&graph->arena, "%s", text->data ? text->data : "");
+    ct_str_deinit(text);
+    return kept;
+}
+
+/* "a+b": the mesh axes that one of attention's axes is split over; *out_size is how many devices they have. */
+static const char *mesh_axes_of(ct_graph *graph, const char *axis, int64_t *out_size)
+{
+    const ct_mesh *mesh = &graph->parallel->mesh;
+    ct_str text = {0};
+    *out_size = 1;
+    if (!strcmp(axis, "batch")) {
+        add_mesh_axes(mesh, CT_MESH_DP_REPLICATE, 0, CT_MAX_MESH_AXES, '+', &text, out_size);
+        add_mesh_axes(mesh, CT_MESH_DP_SHARD, 0, CT_MAX_MESH_AXES, '+', &text, out_size);
+    } else if (!strcmp(axis, "seq") || !strcmp(axis, "kv_seq")) {
+        add_mesh_axes(mesh, CT_MESH_CP, 0, CT_MAX_MESH_AXES, '+', &text, out_size);
+    } else if (!strcmp(axis, "heads")) {
+        add_mesh_axes(mesh, CT_MESH_TP, 0, CT_MAX_MESH_AXES, '+', &text, out_size);
+    } else if (!strcmp(axis, "kv_heads")) {
+        add_mesh_axes(mesh, CT_MESH_TP, 0, mesh->num_tp_kv_axes, '+', &text, out_size);
+    }
+    return keep_text(graph, &text);
+}
+
+static const char *placement_of(ct_graph *graph, int rank, const ct_axis *axes)
+{
+    ct_str text = {0};
+    for (int i = 0; i < rank; i++) {
+        int64_t size;
+        const char *mesh_axes = mesh_axes_of(graph, axes[i].name, &size);
+        if (*mesh_axes) ct_str_printf(&text, "%s%s=%s", text.length ? " " : "", axes[i].name, mesh_axes);
+    }
+    return keep_text(graph, &text);
+}
+
+/* Inputs, in the order of ct__context; fills context. */
+static void collect(ct__context *context, ct_tensor *q, ct_tensor *k, ct_tensor *v, ct_tensor **inputs)
+{
+    ct_graph *graph = q->graph;
+    ct_attention_opts *opts = &context->opts;
+    int count = 0;
+    inputs[count++] = q;
+    inputs[count++] = k;
+    inputs[count++] = v;
+    opts->out_logsumexp = NULL;
+    if (opts->causal || opts->window > 0) { /* made from whole arrays, so that each device gets its own */
+        inputs[count++] = opts->positions = ct__attention_positions(opts->positions, q, "seq");
+        inputs[count++] = opts->kv_positions = ct__attention_positions(opts->kv_positions, k, "kv_seq");
+    } else {
+        opts->positions = opts->kv_positions = NULL;
+    }
+    if (opts->segments) {
+        inputs[count++] = opts->segments;
+        inputs[count++] = opts->kv_segments;
+    }
+    context->num_inputs = count;
+    for (int i = 0; i < count; i++) context->placements[i] = placement_of(graph, inputs[i]->rank, inputs[i]->axes);
+    context->rows_placement = placement_of(graph, 3, (ct_axis[]){{"batch", 0}, {"heads", 0}, {"seq", 0}});
+
+    const ct_mesh *mesh = &graph->parallel->mesh;
+    ct_str cp = {0}, shared = {0};
+    int64_t num_shared = 1;
+    context->degree = 1;
+    add_mesh_axes(mesh, CT_MESH_CP, 0, CT_MAX_MESH_AXES, ' ', &cp, &context->degree);
+    add_mesh_axes(mesh, CT_MESH_TP, mesh->num_tp_kv_axes, CT_MAX_MESH_AXES, ' ', &shared, &num_shared);
+    context->cp = keep_text(graph, &cp);
+    context->shared = keep_text(graph, &shared);
+}
+
+/* Where devices share kv heads, each of them must have one only: several would be paired with the wrong heads. */
+static bool groups_fit(const char *loc, const ct__context *context, const ct_tensor *k)
+{
+    int64_t parts, kv_heads = ct_tensor_axis_size(k, "kv_heads");
+    mesh_axes_of(k->graph, "kv_heads", &parts);
+    if (!*context->shared || kv_heads == parts) return true;
+    ct__fail(k->graph, loc, "attention",
+             "heads are split over the mesh axes \"%s\" further than kv_heads = %lld, which leaves %lld to a device "
+             "and must leave one: the tensor parallel degree must divide kv_heads or be a multiple of it",
+             context->shared, (long long)kv_heads, (long long)(kv_heads / parts));
+    return false;
+}
+
+ct__context_parts ct__context_parts_of(const ct__context *context, ct_tensor *const *args)
+{
+    ct__context_parts parts = {.q = args[0], .k = args[1], .v = args[2], .opts = context->opts};
+    int next = 3;
+    if (parts.opts.positions) {
+        parts.opts.positions = args[next++];
+        parts.opts.kv_positions = args[next++];
+    }
+    if (parts.opts.segments) {
+        parts.opts.segments = args[next++];
+        parts.opts.kv_segments = args[next++];
+    }
+    return parts;
+}
+
+static ct_tensor *gather(const ct__context *context, ct_tensor *x)
+{
+    return x ? ct_all_gather(x, "kv_seq", context->cp) : NULL;
+}
+
+static void gathered_body(ct_graph *graph, void *opaque, ct_tensor *const *args, ct_tensor **out_results)
+{
+    (void)graph;
+    const ct__context *context = opaque;
+    ct__context_parts parts = ct__context_parts_of(context, args);
+    parts.opts.kv_positions = gather(context, parts.opts.kv_positions);
+    parts.opts.kv_segments = gather(context, parts.opts.kv_segments);
+    parts.opts.out_logsumexp = &out_results[1];
+    out_results[0] = ct__attention_plain(parts.q, gather(context, parts.k), gather(context, parts.v), &parts.opts);
+}
+
+ct_tensor *ct__context_attention(const char *loc, ct_tensor *q, ct_tensor *k, ct_tensor *v,
+                                 const ct_attention_opts *opts)
+{
+    ct_graph *graph = q->graph;
+    ct__context *context = CT_ARENA_NEW(&graph->arena, ct__context);
+    context->opts = *opts;
+    ct_tensor *inputs[CT__CONTEXT_MAX_INPUTS], *outputs[2];
+    collect(context, q, k, v, inputs);
+    if (!groups_fit(loc, context, k)) return graph->poison;
+    if (graph->parallel->rotate == CT_ROTATE_RING) {
+        ct__context_ring(loc, graph, context, inputs, outputs);
+    } else {
+        ct_manual_opts region = {.num_inputs = context->num_inputs,
+                                 .num_outputs = 2,
+                                 .inputs = inputs,
+                                 .input_placements = context->placements,
+                                 .output_placements =
+                                     (const char *[]){context->placements[0], context->rows_placement}};
+        ct__manual(loc, graph, &region, gathered_body, context, outputs);
+    }
+    if (opts->out_logsumexp) *opts->out_logsumexp = ct_convert(outputs[1], CT_DTYPE_F32);
+    return outputs[0];
+}
