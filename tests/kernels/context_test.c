@@ -108,41 +108,36 @@ static const context_case CASES[] = {
      .scan = true},
 };
 
-/* ---- meshes, written out ---- */
+/* ---- meshes ---- */
 
-static void add_axis(ct_mesh *mesh, ct_mesh_group group, const char *name, int64_t size)
+static const ct_sharding_axis AXES[] = {{"batch", "dp", NULL, false},
+                                        {"seq", "cp", NULL, false},
+                                        {"kv_seq", "cp", NULL, false},
+                                        {"heads", "tp", NULL, false},
+                                        {"kv_heads", "tp_kv", NULL, false}};
+static const ct_sharding_table TABLE = {.axes = AXES, .num_axes = CT_COUNT(AXES)};
+
+static ct_parallel parallel_of(const context_case *c, ct_rotate rotate)
 {
-    mesh->degrees[group] = CT_MAX(mesh->degrees[group], 1) * CT_MAX(size, 1);
-    if (size < 2) return;
-    ct_mesh_axis *axis = &mesh->axes[mesh->num_axes++];
-    axis->size = size;
-    axis->group = group;
-    snprintf(axis->name, sizeof(axis->name), "%s", name);
-    mesh->num_devices *= size;
+    ct_parallel parallel = {.table = &TABLE, .rotate = rotate};
+    int64_t cp = c->cp[0] * CT_MAX(c->cp[1], 1);
+    ct_mesh_opts opts = {.degrees = {CT_MAX(c->hsdp, 1), CT_MAX(c->dp, 1), cp, CT_MAX(c->tp, 1)},
+                         .num_devices = cp * CT_MAX(c->hsdp, 1) * CT_MAX(c->dp, 1) * CT_MAX(c->tp, 1),
+                         .num_torus = c->cp[1] ? 2 : 0,
+                         .torus = {c->cp[0], c->cp[1]},
+                         .num_kv_heads = c->kv_heads};
+    expect_ok(ct_mesh_init(&opts, &parallel.mesh));
+    return parallel;
 }
 
-static ct_mesh mesh_of(const context_case *c)
+static void attach(ct_graph *graph, const ct_parallel *parallel, int64_t spare)
 {
-    ct_mesh mesh = {.num_devices = 1};
-    int64_t tp = CT_MAX(c->tp, 1), tp_kv = CT_MIN(tp, c->kv_heads); /* powers of two */
-    add_axis(&mesh, CT_MESH_DP_REPLICATE, "dp_replicate", c->hsdp);
-    add_axis(&mesh, CT_MESH_DP_SHARD, "dp_shard", c->dp);
-    add_axis(&mesh, CT_MESH_CP, c->cp[1] ? "cp_0" : "cp", c->cp[0]);
-    add_axis(&mesh, CT_MESH_CP, "cp_1", c->cp[1]);
-    add_axis(&mesh, CT_MESH_TP, tp > tp_kv ? "tp_0" : "tp", tp_kv);
-    add_axis(&mesh, CT_MESH_TP, "tp_1", tp / tp_kv);
-    mesh.num_tp_kv_axes = tp_kv > 1;
-    return mesh;
-}
-
-/* As ct_graph_set_mesh takes it. */
-static char *mesh_text(const ct_mesh *mesh, int64_t spare)
-{
-    ct_str text = {0};
-    for (int i = 0; i < mesh->num_axes; i++)
-        ct_str_printf(&text, "%s=%lld ", mesh->axes[i].name, (long long)mesh->axes[i].size);
-    if (spare) ct_str_printf(&text, "spare=%lld", (long long)spare);
-    return ct_str_release(&text);
+    ct_parallel_attach(graph, parallel);
+    if (!spare) return;
+    char *mesh = ct_mesh_text(&parallel->mesh), *wider = ct_asprintf("%s spare=%lld", mesh, (long long)spare);
+    ct_graph_set_mesh(graph, wider);
+    free(mesh);
+    free(wider);
 }
 
 /* ---- the program ---- */
@@ -224,12 +219,7 @@ static double input_value(const context_case *c, int input, int64_t index, const
 static ct_graph *build(const context_case *c, const ct_parallel *parallel)
 {
     ct_graph *graph = ct_graph_new("context");
-    if (parallel) {
-        char *text = mesh_text(&parallel->mesh, c->spare);
-        ct_graph_set_mesh(graph, text);
-        free(text);
-        graph->parallel = parallel;
-    }
+    if (parallel) attach(graph, parallel, c->spare);
     ct_tensor *x[NUM_INPUTS], *lse, *gradients[3], *result;
     for (int i = 0; i < NUM_INPUTS; i++) {
         ct_array array;
@@ -288,7 +278,8 @@ static void run(ct_client *client, const context_case *c, const ct_parallel *par
 {
     int64_t cp = c->cp[0] * CT_MAX(c->cp[1], 1), order[SEQ];
     size_t num_devices = parallel ? (size_t)(parallel->mesh.num_devices * CT_MAX(c->spare, 1)) : 1;
-    char *text = text_of(build(c, parallel));
+    ct_graph *graph = build(c, parallel);
+    char *text = text_of(graph);
     ct_executable *executable = ct_test_compile(client, text, &(ct_compile_opts){.num_partitions = (int)num_devices});
     ct_buffer *inputs[8 * NUM_INPUTS] = {0}, *results[8 * NUM_OUTPUTS] = {0};
     expect_ok(ct_head_tail_order(SEQ, cp, order));
@@ -345,6 +336,8 @@ static void compare(const context_case *c, const char *form, const ct_array *fou
     assert_int_equal(num_empty > 0, c->positions == LATE_KEYS);
 }
 
+static const char *const FORMS[2] = {"all-gather", "ring"};
+
 static void test_against_one_device(void **state)
 {
     (void)state;
@@ -353,10 +346,10 @@ static void test_against_one_device(void **state)
         const context_case *c = &CASES[n];
         ct_array expected[NUM_OUTPUTS], found[NUM_OUTPUTS];
         run(client, c, NULL, expected);
-        for (int ring = 0; ring < 2; ring++) {
-            ct_parallel parallel = {.mesh = mesh_of(c), .rotate = ring ? CT_ROTATE_RING : CT_ROTATE_ALLGATHER};
+        for (int is_ring = 0; is_ring < 2; is_ring++) {
+            ct_parallel parallel = parallel_of(c, is_ring ? CT_ROTATE_RING : CT_ROTATE_ALLGATHER);
             run(client, c, &parallel, found);
-            compare(c, ring ? "ring" : "all-gather", found, expected);
+            compare(c, FORMS[is_ring], found, expected);
             for (int i = 0; i < NUM_OUTPUTS; i++) ct_array_free(&found[i]);
         }
         for (int i = 0; i < NUM_OUTPUTS; i++) ct_array_free(&expected[i]);
@@ -382,8 +375,7 @@ static void test_size_and_transfers(void **state)
         .name = "cp8", .cp = {8}, .heads = 2, .kv_heads = 1, .causal = true, .no_lse = true};
     for (int ring = 0; ring < 2; ring++) {
         ct_rotate rotate = ring ? CT_ROTATE_RING : CT_ROTATE_ALLGATHER;
-        ct_parallel small = {.mesh = mesh_of(&two), .rotate = rotate},
-                    large = {.mesh = mesh_of(&eight), .rotate = rotate};
+        ct_parallel small = parallel_of(&two, rotate), large = parallel_of(&eight, rotate);
         char *a = text_of(build(&two, &small)), *b = text_of(build(&eight, &large));
         assert_int_equal(count(a, "stablehlo."), count(b, "stablehlo."));
         int gathers = count(b, "stablehlo.all_gather"), scatters = count(b, "stablehlo.reduce_scatter");
@@ -408,7 +400,7 @@ static void test_without_cp(void **state)
 {
     (void)state;
     context_case c = {.name = "cp1", .cp = {1}, .tp = 2, .heads = 4, .kv_heads = 2, .causal = true};
-    ct_parallel parallel = {.mesh = mesh_of(&c)};
+    ct_parallel parallel = parallel_of(&c, CT_ROTATE_ALLGATHER);
     char *text = text_of(build(&c, &parallel)), *plain = text_of(build(&c, NULL));
     assert_int_equal(count(text, "sdy.manual_computation"), 0);
     assert_int_equal(count(text, "stablehlo."), count(plain, "stablehlo."));
@@ -427,11 +419,11 @@ static void test_refusals(void **state)
 {
     (void)state;
     context_case c = {.name = "refused", .cp = {3}, .heads = 4, .kv_heads = 2};
-    ct_parallel parallel = {.mesh = mesh_of(&c)};
+    ct_parallel parallel = parallel_of(&c, CT_ROTATE_ALLGATHER);
     expect_refused(&c, &parallel,
                    "axis seq of f32[batch=4 seq=16 heads=4 head_dim=4] cannot be split into 3 equal parts");
     c = (context_case){.name = "refused", .cp = {2}, .tp = 4, .heads = 4, .kv_heads = 2};
-    parallel.mesh = mesh_of(&c);
+    parallel = parallel_of(&c, CT_ROTATE_ALLGATHER);
     parallel.mesh.num_tp_kv_axes = 0;
     expect_refused(&c, &parallel, "further than kv_heads = 2, which leaves 2 to a device");
 }

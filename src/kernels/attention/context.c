@@ -9,60 +9,33 @@
 
 bool ct__context_wanted(const ct_graph *graph)
 {
-    const ct_parallel *parallel = graph->parallel;
+    const ct_parallel *parallel = ct_parallel_of(graph);
     return parallel && parallel->mesh.degrees[CT_MESH_CP] > 1 && !graph->manual_depth;
 }
 
-/* The mesh axes from..to of a group, counted within it. */
-static void add_mesh_axes(const ct_mesh *mesh, ct_mesh_group group, int from, int to, char separator, ct_str *text,
-                          int64_t *size)
+/* The mesh axes of a group word from the skip-th on, with a separator between. */
+static const char *mesh_axes_text(ct_graph *graph, const char *word, int skip, const char *separator)
 {
-    for (int i = 0, place = 0; i < mesh->num_axes; i++) {
-        if (mesh->axes[i].group != group) continue;
-        if (place >= from && place < to) {
-            if (text->length) ct_str_append_char(text, separator);
-            ct_str_append(text, mesh->axes[i].name);
-            *size *= mesh->axes[i].size;
-        }
-        place++;
-    }
-}
-
-static const char *keep_text(ct_graph *graph, ct_str *text)
-{
-    const char *kept = ct_arena_printf(&graph->arena, "%s", text->data ? text->data : "");
-    ct_str_deinit(text);
-    return kept;
-}
-
-/* "a+b": the mesh axes that one of attention's axes is split over; *out_size is how many devices they have. */
-static const char *mesh_axes_of(ct_graph *graph, const char *axis, int64_t *out_size)
-{
-    const ct_mesh *mesh = &graph->parallel->mesh;
-    ct_str text = {0};
-    *out_size = 1;
-    if (!strcmp(axis, "batch")) {
-        add_mesh_axes(mesh, CT_MESH_DP_REPLICATE, 0, CT_MAX_MESH_AXES, '+', &text, out_size);
-        add_mesh_axes(mesh, CT_MESH_DP_SHARD, 0, CT_MAX_MESH_AXES, '+', &text, out_size);
-    } else if (!strcmp(axis, "seq") || !strcmp(axis, "kv_seq")) {
-        add_mesh_axes(mesh, CT_MESH_CP, 0, CT_MAX_MESH_AXES, '+', &text, out_size);
-    } else if (!strcmp(axis, "heads")) {
-        add_mesh_axes(mesh, CT_MESH_TP, 0, CT_MAX_MESH_AXES, '+', &text, out_size);
-    } else if (!strcmp(axis, "kv_heads")) {
-        add_mesh_axes(mesh, CT_MESH_TP, 0, mesh->num_tp_kv_axes, '+', &text, out_size);
-    }
-    return keep_text(graph, &text);
+    const ct_mesh *mesh = &ct_parallel_of(graph)->mesh;
+    int axes[CT_MAX_MESH_AXES], count = ct_mesh_find(mesh, word, strlen(word), axes);
+    const char *text = "";
+    for (int i = skip; i < count; i++)
+        text = ct_arena_printf(&graph->arena, "%s%s%s", text, i > skip ? separator : "", mesh->axes[axes[i]].name);
+    return text;
 }
 
 static const char *placement_of(ct_graph *graph, int rank, const ct_axis *axes)
 {
-    ct_str text = {0};
-    for (int i = 0; i < rank; i++) {
-        int64_t size;
-        const char *mesh_axes = mesh_axes_of(graph, axes[i].name, &size);
-        if (*mesh_axes) ct_str_printf(&text, "%s%s=%s", text.length ? " " : "", axes[i].name, mesh_axes);
-    }
-    return keep_text(graph, &text);
+    static const char *const words[][2] = {
+        {"batch", "dp"}, {"seq", "cp"}, {"kv_seq", "cp"}, {"heads", "tp"}, {"kv_heads", "tp_kv"}};
+    const char *text = "";
+    for (int i = 0; i < rank; i++)
+        for (size_t j = 0; j < CT_COUNT(words); j++) {
+            if (strcmp(axes[i].name, words[j][0]) != 0) continue;
+            const char *mesh_axes = mesh_axes_text(graph, words[j][1], 0, "+");
+            if (*mesh_axes) text = ct_arena_printf(&graph->arena, "%s%s=%s ", text, axes[i].name, mesh_axes);
+        }
+    return text;
 }
 
 /* Inputs, in the order of ct__context; fills context. */
@@ -89,21 +62,17 @@ static void collect(ct__context *context, ct_tensor *q, ct_tensor *k, ct_tensor 
     for (int i = 0; i < count; i++) context->placements[i] = placement_of(graph, inputs[i]->rank, inputs[i]->axes);
     context->rows_placement = placement_of(graph, 3, (ct_axis[]){{"batch", 0}, {"heads", 0}, {"seq", 0}});
 
-    const ct_mesh *mesh = &graph->parallel->mesh;
-    ct_str cp = {0}, shared = {0};
-    int64_t num_shared = 1;
-    context->degree = 1;
-    add_mesh_axes(mesh, CT_MESH_CP, 0, CT_MAX_MESH_AXES, ' ', &cp, &context->degree);
-    add_mesh_axes(mesh, CT_MESH_TP, mesh->num_tp_kv_axes, CT_MAX_MESH_AXES, ' ', &shared, &num_shared);
-    context->cp = keep_text(graph, &cp);
-    context->shared = keep_text(graph, &shared);
+    const ct_mesh *mesh = &ct_parallel_of(graph)->mesh;
+    context->degree = mesh->degrees[CT_MESH_CP];
+    context->cp = mesh_axes_text(graph, "cp", 0, " ");
+    context->shared = mesh_axes_text(graph, "tp", mesh->num_tp_kv_axes, " ");
 }
 
 /* Where devices share kv heads, each of them must have one only: several would be paired with the wrong heads. */
 static bool groups_fit(const char *loc, const ct__context *context, const ct_tensor *k)
 {
-    int64_t parts, kv_heads = ct_tensor_axis_size(k, "kv_heads");
-    mesh_axes_of(k->graph, "kv_heads", &parts);
+    int64_t kv_heads = ct_tensor_axis_size(k, "kv_heads");
+    int64_t parts = ct_mesh_size(&ct_parallel_of(k->graph)->mesh, "tp_kv");
     if (!*context->shared || kv_heads == parts) return true;
     ct__fail(k->graph, loc, "attention",
              "heads are split over the mesh axes \"%s\" further than kv_heads = %lld, which leaves %lld to a device "
@@ -152,7 +121,7 @@ ct_tensor *ct__context_attention(const char *loc, ct_tensor *q, ct_tensor *k, ct
     ct_tensor *inputs[CT__CONTEXT_MAX_INPUTS], *outputs[2];
     collect(context, q, k, v, inputs);
     if (!groups_fit(loc, context, k)) return graph->poison;
-    if (graph->parallel->rotate == CT_ROTATE_RING) {
+    if (ct_parallel_of(graph)->rotate == CT_ROTATE_RING) {
         ct__context_ring(loc, graph, context, inputs, outputs);
     } else {
         ct_manual_opts region = {.num_inputs = context->num_inputs,
