@@ -4,7 +4,7 @@
 #include "graph/compare.h"
 #include "graph/constant.h"
 #include "graph/elementwise.h"
-#include "graph/node.h"
+#include "graph/factor.h"
 #include "graph/shape.h"
 
 /* "0, 2": all dims but one */
@@ -88,10 +88,65 @@ static void vjp_scatter_add_along(ct_node *node, ct_tensor *const *cotangents, c
     gradients[2] = ct_select(kept, taken, ct_scalar_like(taken, 0));
 }
 
-static const ct_op op_take_along = {
-    .name = "stablehlo.gather", .print_attrs = print_take_along_attrs, .vjp = vjp_take_along};
-static const ct_op op_scatter_add_along = {
-    .name = "stablehlo.scatter", .print = print_scatter_along, .vjp = vjp_scatter_add_along};
+/* ---- placement, as that of take and scatter_add in gather.c; the other dims pass ---- */
+
+static int dim_of(const ct_node *node)
+{
+    return (int)*(const int64_t *)node->attrs;
+}
+
+/* Of x's dims, and of those of the indices, which the last of the operands and results has as well. */
+static void rule_along(const ct_node *node, ct_factor_kind of_x, ct_factor_kind of_indices, ct_factors *factors)
+{
+    int dim = dim_of(node);
+    for (int i = 0; i < node->operands[0]->rank; i++) {
+        int factor =
+            ct__factor_add(factors, i == dim ? of_indices : CT_FACTOR_PARALLEL, node->operands[1]->axes[i].size);
+        ct__factor_operand(factors, 1, i, factor);
+        if (node->num_operands == 3)
+            ct__factor_operand(factors, 2, i, factor);
+        else
+            ct__factor_result(factors, 0, i, factor);
+        if (i == dim) factor = ct__factor_add(factors, of_x, node->operands[0]->axes[i].size);
+        ct__factor_operand(factors, 0, i, factor);
+        if (node->num_operands == 3) ct__factor_result(factors, 0, i, factor);
+    }
+}
+
+static void rule_take_along(const ct_node *node, ct_factors *factors)
+{
+    bool is_bool = node->results[0]->dtype == CT_DTYPE_BOOL;
+    rule_along(node, is_bool ? CT_FACTOR_WHOLE : CT_FACTOR_SUM, CT_FACTOR_PARALLEL, factors);
+    ct__factors_linear(node, CT_LINEAR_JOINTLY, 1, factors);
+}
+
+static void local_take_along(const ct_local *local)
+{
+    int dim = dim_of(local->node);
+    ct__local_lookup(local, ct__factor_of(&local->factors->operands[0][dim]), local->node->operands[0]->axes[dim].size);
+}
+
+static void rule_scatter_add_along(const ct_node *node, ct_factors *factors)
+{
+    rule_along(node, CT_FACTOR_PARALLEL, CT_FACTOR_SUM, factors);
+    ct__factors_linear(node, CT_LINEAR_JOINTLY, 1u << 0 | 1u << 2, factors);
+}
+
+static void local_scatter_add_along(const ct_local *local)
+{
+    ct__local_scatter(local, ct__factor_of(&local->factors->operands[0][dim_of(local->node)]));
+}
+
+static const ct_op op_take_along = {.name = "stablehlo.gather",
+                                    .print_attrs = print_take_along_attrs,
+                                    .vjp = vjp_take_along,
+                                    .factors = rule_take_along,
+                                    .local = local_take_along};
+static const ct_op op_scatter_add_along = {.name = "stablehlo.scatter",
+                                           .print = print_scatter_along,
+                                           .vjp = vjp_scatter_add_along,
+                                           .factors = rule_scatter_add_along,
+                                           .local = local_scatter_add_along};
 
 /* The dim of axis when indices fit x; -1: an error was kept. */
 static int64_t along_dim(const char *loc, const char *op, const ct_tensor *x, const ct_tensor *indices,

@@ -3,7 +3,7 @@
 
 #include "graph/constant.h"
 #include "graph/elementwise.h"
-#include "graph/node.h"
+#include "graph/factor.h"
 #include "graph/shape.h"
 
 static void print_compare_attrs(ct_printer *p, const ct_node *node)
@@ -11,8 +11,11 @@ static void print_compare_attrs(ct_printer *p, const ct_node *node)
     ct__print(p, "comparison_direction = #stablehlo<comparison_direction %s>", (const char *)node->attrs);
 }
 
-static const ct_op op_compare = {
-    .name = "stablehlo.compare", .print_attrs = print_compare_attrs, .zero_gradient = true, .cheap = true};
+static const ct_op op_compare = {.name = "stablehlo.compare",
+                                 .print_attrs = print_compare_attrs,
+                                 .zero_gradient = true,
+                                 .cheap = true,
+                                 .factors = ct__factors_elementwise};
 
 ct_tensor *ct__compare(const char *loc, const char *direction, ct_tensor *a, ct_tensor *b)
 {
@@ -34,7 +37,13 @@ static void vjp_select(ct_node *node, ct_tensor *const *cotangents, ct_tensor **
     if (ct__wants_gradient(node->operands[2])) gradients[2] = ct_select(node->operands[0], zero, cotangents[0]);
 }
 
-static const ct_op op_select = {.name = "stablehlo.select", .vjp = vjp_select};
+static void rule_select(const ct_node *node, ct_factors *factors)
+{
+    ct__factors_elementwise(node, factors);
+    ct__factors_linear(node, CT_LINEAR_JOINTLY, 1u << 1 | 1u << 2, factors);
+}
+
+static const ct_op op_select = {.name = "stablehlo.select", .vjp = vjp_select, .factors = rule_select};
 
 ct_tensor *ct__select(const char *loc, ct_tensor *condition, ct_tensor *if_true, ct_tensor *if_false)
 {

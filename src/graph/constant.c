@@ -3,8 +3,11 @@
 
 #include <string.h>
 
-#include "graph/node.h"
+#include "graph/convert.h"
+#include "graph/elementwise.h"
+#include "graph/factor.h"
 #include "graph/shape.h"
+#include "graph/slice.h"
 
 typedef struct constant_attrs {
     bool splat; /* one element stands for all */
@@ -47,8 +50,14 @@ static void print_constant_attrs(ct_printer *p, const ct_node *node)
     ct__print_type(p, node->results[0]);
 }
 
-static const ct_op op_constant = {
-    .name = "stablehlo.constant", .print_attrs = print_constant_attrs, .zero_gradient = true, .cheap = true};
+static void local_constant(const ct_local *local);
+
+static const ct_op op_constant = {.name = "stablehlo.constant",
+                                  .print_attrs = print_constant_attrs,
+                                  .zero_gradient = true,
+                                  .cheap = true,
+                                  .factors = ct__factors_elementwise,
+                                  .local = local_constant};
 
 /* An equal array made earlier in the same region: tables of many values are printed once. */
 static ct_tensor *find_table(const ct_graph *graph, const constant_attrs *attrs, const ct_tensor *type)
@@ -93,6 +102,64 @@ static ct_tensor *constant(const char *loc, ct_graph *graph, ct_dtype dtype, int
         graph->tables = node;
     }
     return ct__result(node, dtype, rank, axes);
+}
+
+/* A table with zeros after its end along each dim, in the graph's arena. */
+static void *pad_table(ct_graph *graph, const void *data, size_t element_bytes, int rank, const ct_axis *axes,
+                       const ct_axis *padded_axes, size_t *out_size_bytes)
+{
+    *out_size_bytes = element_bytes;
+    for (int i = 0; i < rank; i++) *out_size_bytes *= (size_t)padded_axes[i].size;
+    char *padded = ct_arena_alloc(&graph->arena, *out_size_bytes);
+    memset(padded, 0, *out_size_bytes);
+    int64_t rows = 1, columns = axes[rank - 1].size;
+    for (int i = 0; i < rank - 1; i++) rows *= axes[i].size;
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t rest = row, to = 0, stride = padded_axes[rank - 1].size;
+        for (int i = rank - 2; i >= 0; i--) {
+            to += rest % axes[i].size * stride;
+            rest /= axes[i].size;
+            stride *= padded_axes[i].size;
+        }
+        memcpy(padded + (size_t)to * element_bytes, (const char *)data + (size_t)(row * columns) * element_bytes,
+               (size_t)columns * element_bytes);
+    }
+    return padded;
+}
+
+/* A part of a table is cut from the whole one, so that every device runs the same program. */
+static void local_constant(const ct_local *local)
+{
+    const ct_node *node = local->node;
+    const constant_attrs *attrs = node->attrs;
+    const ct_tensor *whole = node->results[0];
+    ct_graph *graph = node->graph;
+    ct_axis padded[CT_MAX_RANK], local_axes[CT_MAX_RANK];
+    int factors[CT_MAX_RANK];
+    bool is_split = false, is_padded = false;
+    ct__local_axes(local, 0, local_axes);
+    for (int i = 0; i < whole->rank; i++) {
+        padded[i] = whole->axes[i];
+        factors[i] = ct__factor_of(&local->factors->results[0][i]);
+        if (!ct__local_is_split(local, factors[i])) continue;
+        is_split = true;
+        padded[i].size = local_axes[i].size * ct__local_parts(local, factors[i]);
+        is_padded |= padded[i].size != whole->axes[i].size;
+    }
+    if (attrs->splat || !is_split) {
+        ct__local_clone(local, node->attrs);
+        return;
+    }
+    const void *data = attrs->data;
+    size_t size_bytes = attrs->size_bytes;
+    if (is_padded)
+        data = pad_table(graph, data, ct_dtype_bytes(whole->dtype), whole->rank, whole->axes, padded, &size_bytes);
+    ct_tensor *part = constant(node->loc, graph, whole->dtype, whole->rank, padded, false, data, size_bytes);
+    for (int i = 0; i < whole->rank; i++)
+        if (ct__local_is_split(local, factors[i]))
+            part = ct__dynamic_slice(node->loc, part, whole->axes[i].name, ct__local_offset(local, factors[i]),
+                                     local_axes[i].size);
+    local->results[0] = part;
 }
 
 ct_tensor *ct__scalar(const char *loc, ct_graph *graph, ct_dtype dtype, double value)
@@ -160,8 +227,40 @@ static void print_iota_attrs(ct_printer *p, const ct_node *node)
     ct__print(p, "iota_dimension = %lld : i64", (long long)*(const int64_t *)node->attrs);
 }
 
-static const ct_op op_iota = {
-    .name = "stablehlo.iota", .print_attrs = print_iota_attrs, .zero_gradient = true, .cheap = true};
+static void local_iota(const ct_local *local);
+
+static const ct_op op_iota = {.name = "stablehlo.iota",
+                              .print_attrs = print_iota_attrs,
+                              .zero_gradient = true,
+                              .cheap = true,
+                              .factors = ct__factors_elementwise,
+                              .local = local_iota};
+
+static ct_tensor *iota(const char *loc, ct_graph *graph, ct_dtype dtype, int rank, const ct_axis *axes, int64_t dim)
+{
+    ct_node *node = ct__node_new(graph, &op_iota, loc, 0, NULL);
+    node->attrs = ct_arena_dup(&graph->arena, &dim, sizeof(dim));
+    return ct__result(node, dtype, rank, axes);
+}
+
+/* The device's positions in the whole array. Floats count in integers, so that the sum is rounded once. */
+static void local_iota(const ct_local *local)
+{
+    const ct_node *node = local->node;
+    const ct_tensor *whole = node->results[0];
+    int64_t dim = *(const int64_t *)node->attrs;
+    int factor = ct__factor_of(&local->factors->results[0][dim]);
+    ct_axis axes[CT_MAX_RANK];
+    ct__local_axes(local, 0, axes);
+    bool is_split = ct__local_is_split(local, factor);
+    ct_dtype dtype = is_split && ct_dtype_is_float(whole->dtype) ? CT_DTYPE_S32 : whole->dtype;
+    ct_tensor *ramp = iota(node->loc, node->graph, dtype, whole->rank, axes, dim);
+    if (is_split) {
+        ct_tensor *offset = ct__convert(node->loc, ct__local_offset(local, factor), dtype);
+        ramp = ct__convert(node->loc, ct__add(node->loc, ramp, offset), whole->dtype);
+    }
+    local->results[0] = ramp;
+}
 
 ct_tensor *ct__iota(const char *loc, ct_graph *graph, ct_dtype dtype, const char *text, const char *along)
 {
@@ -171,7 +270,5 @@ ct_tensor *ct__iota(const char *loc, ct_graph *graph, ct_dtype dtype, const char
     int64_t dim = ct__find_axis(axes, rank, ct__intern_z(graph, along)); /* (C1): iota_dimension < rank */
     if (dim < 0) return ct__fail(graph, loc, "iota", "no axis %s in \"%s\"", along, text);
     if (dtype == CT_DTYPE_BOOL) return ct__fail(graph, loc, "iota", "dtype bool is not supported");
-    ct_node *node = ct__node_new(graph, &op_iota, loc, 0, NULL);
-    node->attrs = ct_arena_dup(&graph->arena, &dim, sizeof(dim));
-    return ct__result(node, dtype, rank, axes);
+    return iota(loc, graph, dtype, rank, axes, dim);
 }

@@ -1,16 +1,24 @@
 /* stablehlo.convert, bitcast_convert, reduce_precision. */
 #include "graph/convert.h"
 
-#include "graph/node.h"
+#include "graph/factor.h"
 
 static void vjp_convert(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients)
 {
     gradients[0] = ct_convert(cotangents[0], node->operands[0]->dtype);
 }
 
+static void rule_convert(const ct_node *node, ct_factors *factors)
+{
+    ct__factors_elementwise(node, factors);
+    ct__factors_linear(node, CT_LINEAR_JOINTLY, 1, factors); /* up to rounding */
+}
+
 /* A convert between floats passes gradients; one from or to integers or bool is piecewise constant. */
-static const ct_op op_convert = {.name = "stablehlo.convert", .vjp = vjp_convert, .cheap = true};
-static const ct_op op_convert_discrete = {.name = "stablehlo.convert", .zero_gradient = true, .cheap = true};
+static const ct_op op_convert = {
+    .name = "stablehlo.convert", .vjp = vjp_convert, .cheap = true, .factors = rule_convert};
+static const ct_op op_convert_discrete = {
+    .name = "stablehlo.convert", .zero_gradient = true, .cheap = true, .factors = ct__factors_elementwise};
 
 ct_tensor *ct__convert(const char *loc, ct_tensor *x, ct_dtype dtype)
 {
@@ -21,7 +29,8 @@ ct_tensor *ct__convert(const char *loc, ct_tensor *x, ct_dtype dtype)
     return ct__result(node, dtype, x->rank, x->axes);
 }
 
-static const ct_op op_bitcast = {.name = "stablehlo.bitcast_convert", .zero_gradient = true, .cheap = true};
+static const ct_op op_bitcast = {
+    .name = "stablehlo.bitcast_convert", .zero_gradient = true, .cheap = true, .factors = ct__factors_elementwise};
 
 ct_tensor *ct__bitcast(const char *loc, ct_tensor *x, ct_dtype dtype)
 {
@@ -45,8 +54,11 @@ static void vjp_precision(ct_node *node, ct_tensor *const *cotangents, ct_tensor
     gradients[0] = cotangents[0]; /* straight through, as for a conversion there and back */
 }
 
-static const ct_op op_reduce_precision = {
-    .name = "stablehlo.reduce_precision", .print_attrs = print_precision_attrs, .vjp = vjp_precision, .cheap = true};
+static const ct_op op_reduce_precision = {.name = "stablehlo.reduce_precision",
+                                          .print_attrs = print_precision_attrs,
+                                          .vjp = vjp_precision,
+                                          .cheap = true,
+                                          .factors = ct__factors_elementwise};
 
 ct_tensor *ct__reduce_precision(const char *loc, ct_tensor *x, ct_dtype dtype)
 {

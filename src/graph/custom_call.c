@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "graph/node.h"
+#include "graph/factor.h"
 
 typedef struct custom_call_attrs {
     const char *target;
@@ -77,9 +77,10 @@ static void print_custom_call(ct_printer *p, const ct_node *node)
     ct__print_signature(p, node);
 }
 
-static const ct_op op_custom_call = {.name = "stablehlo.custom_call", .print = print_custom_call};
+static const ct_op op_custom_call = {
+    .name = "stablehlo.custom_call", .print = print_custom_call, .factors = ct__factors_whole};
 static const ct_op op_custom_call_effect = {
-    .name = "stablehlo.custom_call", .print = print_custom_call, .side_effect = true};
+    .name = "stablehlo.custom_call", .print = print_custom_call, .side_effect = true, .factors = ct__factors_whole};
 
 static const ct_attribute *copy_attributes(ct_graph *graph, const ct_attribute *attributes, int count)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "graph/convert.h"
-#include "graph/node.h"
+#include "graph/factor.h"
 #include "graph/shape.h"
 
 typedef struct dot_attrs {
@@ -64,7 +64,36 @@ static void vjp_dot(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gra
     if (ct__wants_gradient(b)) gradients[1] = gradient_of_right(c, a, b);
 }
 
-static const ct_op op_dot = {.name = "stablehlo.dot_general", .print_attrs = print_dot_attrs, .vjp = vjp_dot};
+/* Result dims: batch, then the free ones of the left operand, then of the right. */
+static void rule_dot(const ct_node *node, ct_factors *factors)
+{
+    const dot_attrs *attrs = node->attrs;
+    bool taken[2][CT_MAX_RANK] = {{0}};
+    int result_dim = 0;
+    for (int i = 0; i < attrs->num_batch + attrs->num_contracted; i++) {
+        bool is_batch = i < attrs->num_batch;
+        int dims[2];
+        for (int k = 0; k < 2; k++) {
+            dims[k] = (int)(is_batch ? attrs->batch[k][i] : attrs->contracted[k][i - attrs->num_batch]);
+            taken[k][dims[k]] = true;
+        }
+        int factor = ct__factor_add(factors, is_batch ? CT_FACTOR_PARALLEL : CT_FACTOR_SUM,
+                                    node->operands[0]->axes[dims[0]].size);
+        for (int k = 0; k < 2; k++) ct__factor_operand(factors, k, dims[k], factor);
+        if (is_batch) ct__factor_result(factors, 0, result_dim++, factor);
+    }
+    for (int k = 0; k < 2; k++)
+        for (int dim = 0; dim < node->operands[k]->rank; dim++) {
+            if (taken[k][dim]) continue;
+            int factor = ct__factor_add(factors, CT_FACTOR_PARALLEL, node->operands[k]->axes[dim].size);
+            ct__factor_operand(factors, k, dim, factor);
+            ct__factor_result(factors, 0, result_dim++, factor);
+        }
+    ct__factors_linear(node, CT_LINEAR_EACH, 3, factors);
+}
+
+static const ct_op op_dot = {
+    .name = "stablehlo.dot_general", .print_attrs = print_dot_attrs, .vjp = vjp_dot, .factors = rule_dot};
 
 bool ct__is_weight_dot(const ct_node *node)
 {

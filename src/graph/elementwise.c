@@ -3,7 +3,7 @@
 
 #include "graph/compare.h"
 #include "graph/constant.h"
-#include "graph/node.h"
+#include "graph/factor.h"
 #include "graph/shape.h"
 
 enum { FLOATS = 1, INTEGERS = 2, BOOLS = 4, NUMBERS = FLOATS | INTEGERS };
@@ -150,26 +150,45 @@ VJP(vjp_cos)
 #undef R
 #undef C
 
+/* ---- placement: every element by itself; in what the results are linear ---- */
+static void rule_add(const ct_node *node, ct_factors *factors)
+{
+    ct__factors_elementwise(node, factors);
+    ct__factors_linear(node, CT_LINEAR_JOINTLY, ct__all_operands(node), factors);
+}
+static void rule_mul(const ct_node *node, ct_factors *factors)
+{
+    ct__factors_elementwise(node, factors);
+    ct__factors_linear(node, CT_LINEAR_EACH, ct__all_operands(node), factors);
+}
+static void rule_div(const ct_node *node, ct_factors *factors)
+{
+    ct__factors_elementwise(node, factors);
+    /* integers are rounded */
+    if (ct_dtype_is_float(node->results[0]->dtype)) ct__factors_linear(node, CT_LINEAR_EACH, 1, factors);
+}
+
 #define BINARY(fn, hlo, allowed, ...)                                                                                  \
     static const ct_op op_##fn = {.name = "stablehlo." hlo, __VA_ARGS__};                                              \
     ct_tensor *ct__##fn(const char *loc, ct_tensor *a, ct_tensor *b)                                                   \
     {                                                                                                                  \
         return binary(loc, &op_##fn, allowed, a, b);                                                                   \
     }
-BINARY(add, "add", NUMBERS | BOOLS, .vjp = vjp_add)
-BINARY(sub, "subtract", NUMBERS, .vjp = vjp_sub)
-BINARY(mul, "multiply", NUMBERS | BOOLS, .vjp = vjp_mul)
-BINARY(div, "divide", NUMBERS, .vjp = vjp_div)
-BINARY(maximum, "maximum", NUMBERS | BOOLS, .vjp = vjp_extremum)
-BINARY(minimum, "minimum", NUMBERS | BOOLS, .vjp = vjp_extremum)
-BINARY(pow, "power", NUMBERS, .vjp = vjp_pow)
-BINARY(remainder, "remainder", NUMBERS, .vjp = vjp_remainder)
-BINARY(and, "and", INTEGERS | BOOLS, .zero_gradient = true)
-BINARY(or, "or", INTEGERS | BOOLS, .zero_gradient = true)
-BINARY(xor, "xor", INTEGERS | BOOLS, .zero_gradient = true)
-BINARY(shift_left, "shift_left", INTEGERS, .zero_gradient = true)
-BINARY(shift_right, "shift_right_logical", INTEGERS, .zero_gradient = true)
-BINARY(shift_right_arithmetic, "shift_right_arithmetic", INTEGERS, .zero_gradient = true)
+BINARY(add, "add", NUMBERS | BOOLS, .vjp = vjp_add, .factors = rule_add)
+BINARY(sub, "subtract", NUMBERS, .vjp = vjp_sub, .factors = rule_add)
+BINARY(mul, "multiply", NUMBERS | BOOLS, .vjp = vjp_mul, .factors = rule_mul)
+BINARY(div, "divide", NUMBERS, .vjp = vjp_div, .factors = rule_div)
+BINARY(maximum, "maximum", NUMBERS | BOOLS, .vjp = vjp_extremum, .factors = ct__factors_elementwise)
+BINARY(minimum, "minimum", NUMBERS | BOOLS, .vjp = vjp_extremum, .factors = ct__factors_elementwise)
+BINARY(pow, "power", NUMBERS, .vjp = vjp_pow, .factors = ct__factors_elementwise)
+BINARY(remainder, "remainder", NUMBERS, .vjp = vjp_remainder, .factors = ct__factors_elementwise)
+BINARY(and, "and", INTEGERS | BOOLS, .zero_gradient = true, .factors = ct__factors_elementwise)
+BINARY(or, "or", INTEGERS | BOOLS, .zero_gradient = true, .factors = ct__factors_elementwise)
+BINARY(xor, "xor", INTEGERS | BOOLS, .zero_gradient = true, .factors = ct__factors_elementwise)
+BINARY(shift_left, "shift_left", INTEGERS, .zero_gradient = true, .factors = ct__factors_elementwise)
+BINARY(shift_right, "shift_right_logical", INTEGERS, .zero_gradient = true, .factors = ct__factors_elementwise)
+BINARY(shift_right_arithmetic, "shift_right_arithmetic", INTEGERS, .zero_gradient = true,
+       .factors = ct__factors_elementwise)
 
 #define UNARY(fn, hlo, allowed, result_dtype, ...)                                                                     \
     static const ct_op op_##fn = {.name = "stablehlo." hlo, __VA_ARGS__};                                              \
@@ -177,25 +196,26 @@ BINARY(shift_right_arithmetic, "shift_right_arithmetic", INTEGERS, .zero_gradien
     {                                                                                                                  \
         return unary(loc, &op_##fn, allowed, result_dtype, x);                                                         \
     }
-UNARY(neg, "negate", NUMBERS, 0, .vjp = vjp_neg)
-UNARY(abs, "abs", NUMBERS, 0, .vjp = vjp_abs)
-UNARY(sign, "sign", NUMBERS, 0, .zero_gradient = true)
-UNARY(exp, "exponential", FLOATS, 0, .vjp = vjp_exp)
-UNARY(expm1, "exponential_minus_one", FLOATS, 0, .vjp = vjp_expm1)
-UNARY(log, "log", FLOATS, 0, .vjp = vjp_log)
-UNARY(log1p, "log_plus_one", FLOATS, 0, .vjp = vjp_log1p)
-UNARY(sqrt, "sqrt", FLOATS, 0, .vjp = vjp_sqrt)
-UNARY(rsqrt, "rsqrt", FLOATS, 0, .vjp = vjp_rsqrt)
-UNARY(tanh, "tanh", FLOATS, 0, .vjp = vjp_tanh)
-UNARY(sigmoid, "logistic", FLOATS, 0, .vjp = vjp_sigmoid)
-UNARY(sin, "sine", FLOATS, 0, .vjp = vjp_sin)
-UNARY(cos, "cosine", FLOATS, 0, .vjp = vjp_cos)
-UNARY(floor, "floor", FLOATS, 0, .zero_gradient = true)
-UNARY(ceil, "ceil", FLOATS, 0, .zero_gradient = true)
-UNARY(round, "round_nearest_even", FLOATS, 0, .zero_gradient = true)
-UNARY(not, "not", INTEGERS | BOOLS, 0, .zero_gradient = true)
-UNARY(is_finite, "is_finite", FLOATS, CT_DTYPE_BOOL, .zero_gradient = true)
-UNARY(count_leading_zeros, "count_leading_zeros", INTEGERS, 0, .zero_gradient = true)
+UNARY(neg, "negate", NUMBERS, 0, .vjp = vjp_neg, .factors = rule_add)
+UNARY(abs, "abs", NUMBERS, 0, .vjp = vjp_abs, .factors = ct__factors_elementwise)
+UNARY(sign, "sign", NUMBERS, 0, .zero_gradient = true, .factors = ct__factors_elementwise)
+UNARY(exp, "exponential", FLOATS, 0, .vjp = vjp_exp, .factors = ct__factors_elementwise)
+UNARY(expm1, "exponential_minus_one", FLOATS, 0, .vjp = vjp_expm1, .factors = ct__factors_elementwise)
+UNARY(log, "log", FLOATS, 0, .vjp = vjp_log, .factors = ct__factors_elementwise)
+UNARY(log1p, "log_plus_one", FLOATS, 0, .vjp = vjp_log1p, .factors = ct__factors_elementwise)
+UNARY(sqrt, "sqrt", FLOATS, 0, .vjp = vjp_sqrt, .factors = ct__factors_elementwise)
+UNARY(rsqrt, "rsqrt", FLOATS, 0, .vjp = vjp_rsqrt, .factors = ct__factors_elementwise)
+UNARY(tanh, "tanh", FLOATS, 0, .vjp = vjp_tanh, .factors = ct__factors_elementwise)
+UNARY(sigmoid, "logistic", FLOATS, 0, .vjp = vjp_sigmoid, .factors = ct__factors_elementwise)
+UNARY(sin, "sine", FLOATS, 0, .vjp = vjp_sin, .factors = ct__factors_elementwise)
+UNARY(cos, "cosine", FLOATS, 0, .vjp = vjp_cos, .factors = ct__factors_elementwise)
+UNARY(floor, "floor", FLOATS, 0, .zero_gradient = true, .factors = ct__factors_elementwise)
+UNARY(ceil, "ceil", FLOATS, 0, .zero_gradient = true, .factors = ct__factors_elementwise)
+UNARY(round, "round_nearest_even", FLOATS, 0, .zero_gradient = true, .factors = ct__factors_elementwise)
+UNARY(not, "not", INTEGERS | BOOLS, 0, .zero_gradient = true, .factors = ct__factors_elementwise)
+UNARY(is_finite, "is_finite", FLOATS, CT_DTYPE_BOOL, .zero_gradient = true, .factors = ct__factors_elementwise)
+UNARY(count_leading_zeros, "count_leading_zeros", INTEGERS, 0, .zero_gradient = true,
+      .factors = ct__factors_elementwise)
 
 ct_tensor *ct__silu(const char *loc, ct_tensor *x)
 {

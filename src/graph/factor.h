@@ -30,7 +30,8 @@ typedef enum ct_linearity {
 
 enum { CT_MAX_FACTORS = 2 * CT_MAX_RANK, CT_MAX_SUBFACTORS = 3 };
 
-/* The factors of one dim, major first. Their sizes multiply to the dim's. None: size 1. */
+/* The factors of one dim, major first. Their sizes multiply to the dim's. None: the dim is never split, as one of size
+ * 1. */
 typedef struct ct_dim_factors {
     signed char count, factors[CT_MAX_SUBFACTORS];
 } ct_dim_factors;
@@ -60,25 +61,40 @@ typedef struct ct_local {
 } ct_local;
 
 /* Builds a node's local form in the graph's current region, for ops whose attributes hold sizes or positions. Without
- * one the node is cloned over its local operands. */
+ * one the node is cloned over its local operands, after the padding of what is reduced was masked: a local form sees to
+ * that itself. */
 typedef void ct_local_fn(const ct_local *local);
 
 /* ---- what rules are made of ---- */
 
-/* A new factor. */
+/* A new factor; -1, which is no factor, for size 1. WHOLE ones of equal size are one, and -1 when there is no room. */
 int ct__factor_add(ct_factors *factors, ct_factor_kind kind, int64_t size);
-/* dim of an operand or result is one factor. */
+/* The next (minor) factor of a dim of an operand or result; -1 changes nothing. */
 void ct__factor_operand(ct_factors *factors, int operand, int dim, int factor);
 void ct__factor_result(ct_factors *factors, int result, int dim, int factor);
-/* Operands and results of equal axes, dim by dim PARALLEL; operands without axes have none. */
+/* Operands and results of equal axes, dim by dim PARALLEL; operands without axes have none. Repeatable. */
 void ct__factors_elementwise(const ct_node *node, ct_factors *out_factors);
+/* The same, but dim is WHOLE and may differ in size from one to the other. Not repeatable. */
+void ct__factors_beside(const ct_node *node, int dim, ct_factors *out_factors);
 /* All operands' dims and results' dims WHOLE: what the op's own rule cannot take. */
 void ct__factors_whole(const ct_node *node, ct_factors *out_factors);
+/* The results are linear in the operands of a mask. Bools are not: their sum is another op. */
+void ct__factors_linear(const ct_node *node, ct_linearity linearity, uint32_t operands, ct_factors *factors);
+uint32_t ct__all_operands(const ct_node *node);
 
+/* The factor that a dim is, or -1 when it has none or several. */
+int ct__factor_of(const ct_dim_factors *dim);
 /* The axes of a result at local sizes. */
 void ct__local_axes(const ct_local *local, int result, ct_axis *out_axes);
+/* -1 is not split. */
+bool ct__local_is_split(const ct_local *local, int factor);
+int64_t ct__local_parts(const ct_local *local, int factor);
 /* The device's first position along a factor that is split, in the whole array: s32 without axes. */
 ct_tensor *ct__local_offset(const ct_local *local, int factor);
+/* A lookup (take) in operand 0 at operand 1, whose positions of `size` are a SUM factor: zero where another device has
+ * the position. And an addition of operand 2 at operand 1: only where this device has the position. */
+void ct__local_lookup(const ct_local *local, int factor, int64_t size);
+void ct__local_scatter(const ct_local *local, int factor);
 /* A copy of the node over local operands with attrs; results at local sizes. */
 void ct__local_clone(const ct_local *local, void *attrs);
 

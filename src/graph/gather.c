@@ -7,7 +7,7 @@
 #include "graph/constant.h"
 #include "graph/convert.h"
 #include "graph/elementwise.h"
-#include "graph/node.h"
+#include "graph/factor.h"
 #include "graph/shape.h"
 
 static void print_gather_attrs(ct_printer *p, const ct_node *node)
@@ -30,7 +30,45 @@ static void vjp_take(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gr
     gradients[0] = ct_scatter_add(ct_full_like(table, 0), indices, cotangents[0], table->axes[0].name);
 }
 
-static const ct_op op_take = {.name = "stablehlo.gather", .print_attrs = print_gather_attrs, .vjp = vjp_take};
+/* The dims [indices... rest...] of tensor, the last operand or the result, and those that they are of. */
+static void factors_of_rows(const ct_node *node, ct_factor_kind of_indices, ct_dim_factors *rows, ct_dim_factors *also,
+                            ct_factors *factors)
+{
+    const ct_tensor *table = node->operands[0], *indices = node->operands[1];
+    for (int i = 0; i < indices->rank + table->rank - 1; i++) {
+        bool is_index = i < indices->rank;
+        int dim = is_index ? i : i - indices->rank + 1;
+        int factor = ct__factor_add(factors, is_index ? of_indices : CT_FACTOR_PARALLEL,
+                                    (is_index ? indices : table)->axes[dim].size);
+        if (factor < 0) continue;
+        ct_dim_factors one = {.count = 1, .factors = {(signed char)factor}};
+        rows[i] = one;
+        factors->operands[is_index][dim] = one;
+        if (also && !is_index) also[dim] = one;
+    }
+}
+
+/* Split rows of the table: each index is found on one device, the others give zero. */
+static void rule_take(const ct_node *node, ct_factors *factors)
+{
+    const ct_tensor *table = node->operands[0];
+    bool is_bool = table->dtype == CT_DTYPE_BOOL;
+    int row = ct__factor_add(factors, is_bool ? CT_FACTOR_WHOLE : CT_FACTOR_SUM, table->axes[0].size);
+    ct__factor_operand(factors, 0, 0, row);
+    factors_of_rows(node, CT_FACTOR_PARALLEL, factors->results[0], NULL, factors);
+    ct__factors_linear(node, CT_LINEAR_JOINTLY, 1, factors);
+}
+
+static void local_take(const ct_local *local)
+{
+    ct__local_lookup(local, ct__factor_of(&local->factors->operands[0][0]), local->node->operands[0]->axes[0].size);
+}
+
+static const ct_op op_take = {.name = "stablehlo.gather",
+                              .print_attrs = print_gather_attrs,
+                              .vjp = vjp_take,
+                              .factors = rule_take,
+                              .local = local_take};
 
 /* Checks table and indices; fills the axes of [indices... rest...]. */
 static bool lookup_axes(const char *loc, const char *op, const ct_tensor *table, const ct_tensor *indices,
@@ -108,7 +146,28 @@ static void vjp_scatter_add(ct_node *node, ct_tensor *const *cotangents, ct_tens
     gradients[2] = ct_select(kept, taken, ct_scalar_like(taken, 0));
 }
 
-static const ct_op op_scatter_add = {.name = "stablehlo.scatter", .print = print_scatter, .vjp = vjp_scatter_add};
+/* Split rows of x: each device takes its own updates, a scatter drops the others. Split updates: x counts once. */
+static void rule_scatter_add(const ct_node *node, ct_factors *factors)
+{
+    const ct_tensor *x = node->operands[0];
+    int row = ct__factor_add(factors, CT_FACTOR_PARALLEL, x->axes[0].size);
+    ct__factor_operand(factors, 0, 0, row);
+    ct__factor_result(factors, 0, 0, row);
+    factors_of_rows(node, x->dtype == CT_DTYPE_BOOL ? CT_FACTOR_WHOLE : CT_FACTOR_SUM, factors->operands[2],
+                    factors->results[0], factors);
+    ct__factors_linear(node, CT_LINEAR_JOINTLY, 1u << 0 | 1u << 2, factors);
+}
+
+static void local_scatter_add(const ct_local *local)
+{
+    ct__local_scatter(local, ct__factor_of(&local->factors->operands[0][0]));
+}
+
+static const ct_op op_scatter_add = {.name = "stablehlo.scatter",
+                                     .print = print_scatter,
+                                     .vjp = vjp_scatter_add,
+                                     .factors = rule_scatter_add,
+                                     .local = local_scatter_add};
 
 ct_tensor *ct__scatter_add(const char *loc, ct_tensor *x, ct_tensor *indices, ct_tensor *updates, const char *axis)
 {

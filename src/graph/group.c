@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/dot.h"
+#include "graph/factor.h"
 
 ct_tensor *ct_checkpoint_name(ct_tensor *x, const char *name)
 {
@@ -41,7 +42,18 @@ static void vjp_barrier(ct_node *node, ct_tensor *const *cotangents, ct_tensor *
     for (int i = 0; i < node->num_operands; i++) gradients[i] = cotangents[i];
 }
 
-const ct_op ct__op_barrier = {.name = "stablehlo.optimization_barrier", .vjp = vjp_barrier};
+/* Each operand passes by itself; those past the number of factors there can be are never split. */
+static void rule_barrier(const ct_node *node, ct_factors *factors)
+{
+    for (int i = 0; i < node->num_operands; i++)
+        for (int dim = 0; dim < node->operands[i]->rank && factors->count < CT_MAX_FACTORS; dim++) {
+            int factor = ct__factor_add(factors, CT_FACTOR_PARALLEL, node->operands[i]->axes[dim].size);
+            ct__factor_operand(factors, i, dim, factor);
+            ct__factor_result(factors, i, dim, factor);
+        }
+}
+
+const ct_op ct__op_barrier = {.name = "stablehlo.optimization_barrier", .vjp = vjp_barrier, .factors = rule_barrier};
 
 void ct__optimization_barrier(const char *loc, int num_tensors, ct_tensor *const *tensors, ct_tensor **out_tensors)
 {
@@ -59,8 +71,14 @@ static void print_alias(ct_printer *p, const ct_node *node)
     ct__print_alias(p, node->results[0], node->operands[0]);
 }
 
+static void rule_alias(const ct_node *node, ct_factors *factors)
+{
+    ct__factors_elementwise(node, factors);
+    ct__factors_linear(node, CT_LINEAR_JOINTLY, 1, factors);
+}
+
 static const ct_op op_stop_gradient = {
-    .name = "ctitan.stop_gradient", .print = print_alias, .zero_gradient = true, .cheap = true};
+    .name = "ctitan.stop_gradient", .print = print_alias, .zero_gradient = true, .cheap = true, .factors = rule_alias};
 
 ct_tensor *ct__stop_gradient(const char *loc, ct_tensor *x)
 {
@@ -74,7 +92,8 @@ static void vjp_identity(ct_node *node, ct_tensor *const *cotangents, ct_tensor 
     gradients[0] = cotangents[0];
 }
 
-static const ct_op op_identity = {.name = "ctitan.identity", .print = print_alias, .vjp = vjp_identity, .cheap = true};
+static const ct_op op_identity = {
+    .name = "ctitan.identity", .print = print_alias, .vjp = vjp_identity, .cheap = true, .factors = rule_alias};
 
 /* ---- custom derivatives ---- */
 

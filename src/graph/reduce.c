@@ -2,12 +2,13 @@
 #include "graph/reduce.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "graph/compare.h"
 #include "graph/constant.h"
 #include "graph/convert.h"
 #include "graph/elementwise.h"
-#include "graph/node.h"
+#include "graph/factor.h"
 #include "graph/shape.h"
 #include "graph/slice.h"
 
@@ -57,10 +58,50 @@ static void vjp_prod(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gr
         ct_div(ct_broadcast_like(ct_mul(cotangents[0], node->results[0]), node->operands[0]), node->operands[0]);
 }
 
-static const ct_op op_sum = {.name = "stablehlo.reduce", .print = print_reduce, .vjp = vjp_sum};
-static const ct_op op_extremum = {.name = "stablehlo.reduce", .print = print_reduce, .vjp = vjp_extremum};
-static const ct_op op_prod = {.name = "stablehlo.reduce", .print = print_reduce, .vjp = vjp_prod};
-static const ct_op op_logical = {.name = "stablehlo.reduce", .print = print_reduce, .zero_gradient = true};
+/* ---- placement ---- */
+
+static void rule_reduce(const ct_node *node, ct_factor_kind kind, ct_factors *factors)
+{
+    const reduce_attrs *attrs = node->attrs;
+    const ct_tensor *x = node->operands[0];
+    int num_reduced = 0;
+    for (int dim = 0; dim < x->rank; dim++) {
+        bool reduced = num_reduced < attrs->count && attrs->dims[num_reduced] == dim; /* they ascend */
+        int factor = ct__factor_add(factors, reduced ? kind : CT_FACTOR_PARALLEL, x->axes[dim].size);
+        ct__factor_operand(factors, 0, dim, factor);
+        if (reduced)
+            num_reduced++;
+        else
+            ct__factor_result(factors, 0, dim - num_reduced, factor);
+    }
+}
+
+static void rule_sum(const ct_node *node, ct_factors *factors)
+{
+    rule_reduce(node, CT_FACTOR_SUM, factors);
+    ct__factors_linear(node, CT_LINEAR_JOINTLY, 1, factors);
+}
+
+/* Parts of bools are not combined: plugins differ in what they all-reduce. */
+static void rule_extremum(const ct_node *node, ct_factors *factors)
+{
+    bool is_max = !strcmp(((const reduce_attrs *)node->attrs)->combine, "maximum");
+    bool is_bool = node->results[0]->dtype == CT_DTYPE_BOOL;
+    rule_reduce(node, is_bool ? CT_FACTOR_WHOLE : is_max ? CT_FACTOR_MAX : CT_FACTOR_MIN, factors);
+}
+
+static void rule_whole(const ct_node *node, ct_factors *factors)
+{
+    rule_reduce(node, CT_FACTOR_WHOLE, factors);
+}
+
+static const ct_op op_sum = {.name = "stablehlo.reduce", .print = print_reduce, .vjp = vjp_sum, .factors = rule_sum};
+static const ct_op op_extremum = {
+    .name = "stablehlo.reduce", .print = print_reduce, .vjp = vjp_extremum, .factors = rule_extremum};
+static const ct_op op_prod = {
+    .name = "stablehlo.reduce", .print = print_reduce, .vjp = vjp_prod, .factors = rule_whole};
+static const ct_op op_logical = {
+    .name = "stablehlo.reduce", .print = print_reduce, .zero_gradient = true, .factors = rule_whole};
 
 static double largest_of(ct_dtype dtype)
 {

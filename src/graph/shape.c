@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "graph/node.h"
+#include "graph/factor.h"
 #include "graph/reduce.h"
 
 typedef struct dims_attrs {
@@ -38,8 +38,25 @@ static void vjp_broadcast(ct_node *node, ct_tensor *const *cotangents, ct_tensor
     gradients[0] = ct_transpose(summed, ct__axes_text(x->graph, x->axes, x->rank));
 }
 
-static const ct_op op_broadcast = {
-    .name = "stablehlo.broadcast_in_dim", .print_attrs = print_broadcast_attrs, .vjp = vjp_broadcast, .cheap = true};
+/* dims[i] is the result's dim of x's dim i; other dims of the result can be made at any part. */
+static void rule_broadcast(const ct_node *node, ct_factors *factors)
+{
+    const dims_attrs *attrs = node->attrs;
+    for (int dim = 0; dim < node->results[0]->rank; dim++) {
+        int factor = ct__factor_add(factors, CT_FACTOR_PARALLEL, node->results[0]->axes[dim].size);
+        ct__factor_result(factors, 0, dim, factor);
+        for (int i = 0; i < attrs->count; i++)
+            if (attrs->dims[i] == dim) ct__factor_operand(factors, 0, i, factor);
+    }
+    ct__factors_linear(node, CT_LINEAR_JOINTLY, 1, factors);
+    factors->repeatable = true;
+}
+
+static const ct_op op_broadcast = {.name = "stablehlo.broadcast_in_dim",
+                                   .print_attrs = print_broadcast_attrs,
+                                   .vjp = vjp_broadcast,
+                                   .cheap = true,
+                                   .factors = rule_broadcast};
 
 ct_tensor *ct__broadcast_to(const char *loc, ct_tensor *x, int rank, const ct_axis *axes)
 {
@@ -99,7 +116,14 @@ static void print_rename(ct_printer *p, const ct_node *node)
 
 static void vjp_rename(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients);
 
-static const ct_op op_rename = {.name = "ctitan.rename", .print = print_rename, .vjp = vjp_rename, .cheap = true};
+static void rule_rename(const ct_node *node, ct_factors *factors)
+{
+    ct__factors_elementwise(node, factors);
+    ct__factors_linear(node, CT_LINEAR_JOINTLY, 1, factors);
+}
+
+static const ct_op op_rename = {
+    .name = "ctitan.rename", .print = print_rename, .vjp = vjp_rename, .cheap = true, .factors = rule_rename};
 
 static ct_tensor *with_axes(const char *loc, ct_tensor *x, const ct_axis *axes)
 {
@@ -133,7 +157,89 @@ static void vjp_reshape(ct_node *node, ct_tensor *const *cotangents, ct_tensor *
     gradients[0] = ct__reshape(CT_LOC, cotangents[0], node->operands[0]->rank, node->operands[0]->axes);
 }
 
-static const ct_op op_reshape = {.name = "stablehlo.reshape", .vjp = vjp_reshape, .cheap = true};
+/* One side of a reshape: its dims [first, stop), which hold as many elements as the other side's. */
+typedef struct dim_group {
+    const ct_tensor *tensor;
+    ct_dim_factors *dims;
+    int first, stop;
+} dim_group;
+
+static void group_whole(const dim_group *group, ct_factors *factors)
+{
+    for (int dim = group->first; dim < group->stop; dim++) {
+        int factor = ct__factor_add(factors, CT_FACTOR_WHOLE, group->tensor->axes[dim].size);
+        if (factor >= 0) group->dims[dim] = (ct_dim_factors){.count = 1, .factors = {(signed char)factor}};
+    }
+}
+
+/* How many elements the parts [dim, stop) of a side's group hold: where it cuts the row of elements. */
+static int64_t elements_from(const dim_group *group, int dim)
+{
+    int64_t count = 1;
+    for (int i = dim; i < group->stop; i++) count *= group->tensor->axes[i].size;
+    return count;
+}
+
+/* Factors lie between the cuts of both sides, as long as each cut divides the one before:
+ *   [heads=8] -> [4 2]: cuts 8 | 2 | 1, factors 4 2;   [4 6] -> [6 4]: cuts 24 | 6, 4 | 1, none. */
+static bool group_split(const dim_group sides[2], ct_factors *factors)
+{
+    int64_t sizes[CT_MAX_FACTORS], cut = elements_from(&sides[0], sides[0].first);
+    int count = 0, owner[2][CT_MAX_FACTORS], next[2] = {sides[0].first, sides[1].first};
+    while (cut > 1) {
+        int64_t below = 1;
+        for (int k = 0; k < 2; k++)
+            while (sides[k].tensor->axes[next[k]].size == 1) next[k]++;
+        for (int k = 0; k < 2; k++) below = CT_MAX(below, elements_from(&sides[k], next[k] + 1));
+        if (cut % below) return false;
+        sizes[count] = cut / below;
+        for (int k = 0; k < 2; k++) {
+            owner[k][count] = next[k];
+            if (elements_from(&sides[k], next[k] + 1) == below) next[k]++;
+        }
+        cut = below;
+        count++;
+    }
+    for (int k = 0; k < 2; k++)
+        for (int i = CT_MAX_SUBFACTORS; i < count; i++)
+            if (owner[k][i] == owner[k][i - CT_MAX_SUBFACTORS]) return false;
+    for (int i = 0; i < count; i++) {
+        int factor = ct__factor_add(factors, CT_FACTOR_PARALLEL, sizes[i]);
+        ct__factor_operand(factors, 0, owner[0][i], factor);
+        ct__factor_result(factors, 0, owner[1][i], factor);
+    }
+    return true;
+}
+
+/* Both sides, read from the left, fall into the smallest groups of equal numbers of elements. */
+static void rule_reshape(const ct_node *node, ct_factors *factors)
+{
+    dim_group sides[2] = {{.tensor = node->operands[0], .dims = factors->operands[0]},
+                          {.tensor = node->results[0], .dims = factors->results[0]}};
+    bool is_empty = ct__num_elements(node->results[0]) == 0;
+    while (sides[0].stop < sides[0].tensor->rank || sides[1].stop < sides[1].tensor->rank) {
+        int64_t counts[2];
+        for (int k = 0; k < 2; k++) {
+            sides[k].first = sides[k].stop;
+            if (sides[k].stop < sides[k].tensor->rank) sides[k].stop++;
+            counts[k] = elements_from(&sides[k], sides[k].first);
+        }
+        while (counts[0] != counts[1] || is_empty) { /* without elements all is one group */
+            int k = counts[0] < counts[1] ? 0 : 1;
+            if (is_empty) k = sides[0].stop < sides[0].tensor->rank ? 0 : 1;
+            if (sides[k].stop == sides[k].tensor->rank) break;
+            counts[k] *= sides[k].tensor->axes[sides[k].stop++].size;
+        }
+        if (!is_empty && group_split(sides, factors)) continue;
+        for (int k = 0; k < 2; k++) group_whole(&sides[k], factors);
+    }
+    ct__factors_linear(node, CT_LINEAR_JOINTLY, 1, factors);
+    factors->repeatable = true;
+}
+
+/* A clone: its result has local sizes. */
+static const ct_op op_reshape = {
+    .name = "stablehlo.reshape", .vjp = vjp_reshape, .cheap = true, .factors = rule_reshape};
 
 ct_tensor *ct__reshape(const char *loc, ct_tensor *x, int rank, const ct_axis *axes)
 {
@@ -239,8 +345,23 @@ static void vjp_transpose(ct_node *node, ct_tensor *const *cotangents, ct_tensor
     gradients[0] = ct_transpose(cotangents[0], ct__axes_text(x->graph, x->axes, x->rank));
 }
 
-static const ct_op op_transpose = {
-    .name = "stablehlo.transpose", .print_attrs = print_transpose_attrs, .vjp = vjp_transpose, .cheap = true};
+static void rule_transpose(const ct_node *node, ct_factors *factors)
+{
+    const dims_attrs *attrs = node->attrs;
+    for (int i = 0; i < attrs->count; i++) {
+        int factor = ct__factor_add(factors, CT_FACTOR_PARALLEL, node->results[0]->axes[i].size);
+        ct__factor_operand(factors, 0, (int)attrs->dims[i], factor);
+        ct__factor_result(factors, 0, i, factor);
+    }
+    ct__factors_linear(node, CT_LINEAR_JOINTLY, 1, factors);
+    factors->repeatable = true;
+}
+
+static const ct_op op_transpose = {.name = "stablehlo.transpose",
+                                   .print_attrs = print_transpose_attrs,
+                                   .vjp = vjp_transpose,
+                                   .cheap = true,
+                                   .factors = rule_transpose};
 
 ct_tensor *ct__transpose(const char *loc, ct_tensor *x, const char *order)
 {

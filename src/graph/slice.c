@@ -5,7 +5,7 @@
 
 #include "graph/constant.h"
 #include "graph/elementwise.h"
-#include "graph/node.h"
+#include "graph/factor.h"
 
 static ct_tensor *resized(ct_node *node, const ct_tensor *x, int dim, int64_t size)
 {
@@ -13,6 +13,13 @@ static ct_tensor *resized(ct_node *node, const ct_tensor *x, int dim, int64_t si
     memcpy(axes, x->axes, sizeof(axes));
     axes[dim].size = size;
     return ct__result(node, x->dtype, x->rank, axes);
+}
+
+/* The axis that an op works along is whole, the others pass. */
+static void rule_along(const ct_node *node, int64_t dim, uint32_t linear_operands, ct_factors *factors)
+{
+    ct__factors_beside(node, (int)dim, factors);
+    ct__factors_linear(node, CT_LINEAR_JOINTLY, linear_operands, factors);
 }
 
 /* low and high numbers per dim, for slice (start, limit, stride) and pad (low, high, interior) */
@@ -34,7 +41,15 @@ static void print_pad_attrs(ct_printer *p, const ct_node *node)
 
 static void vjp_pad(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gradients);
 
-static const ct_op op_pad = {.name = "stablehlo.pad", .print_attrs = print_pad_attrs, .vjp = vjp_pad};
+static void rule_pad(const ct_node *node, ct_factors *factors)
+{
+    const ct_node *value = node->operands[1]->node;
+    rule_along(node, ((const bounds_attrs *)node->attrs)->dim, value && ct__is_zero_constant(value) ? 1 : 3, factors);
+    factors->repeatable = true;
+}
+
+static const ct_op op_pad = {
+    .name = "stablehlo.pad", .print_attrs = print_pad_attrs, .vjp = vjp_pad, .factors = rule_pad};
 
 static ct_tensor *pad(const char *loc, ct_tensor *x, int dim, int64_t low, int64_t high, int64_t interior, double value)
 {
@@ -94,7 +109,26 @@ static void vjp_slice(ct_node *node, ct_tensor *const *cotangents, ct_tensor **g
     gradients[0] = pad(CT_LOC, c, dim, low, x->axes[dim].size - low - spread, stride - 1, 0);
 }
 
-static const ct_op op_slice = {.name = "stablehlo.slice", .print_attrs = print_slice_attrs, .vjp = vjp_slice};
+static void rule_slice(const ct_node *node, ct_factors *factors)
+{
+    rule_along(node, ((const bounds_attrs *)node->attrs)->dim, 1, factors);
+    factors->repeatable = true;
+}
+
+static void local_slice(const ct_local *local)
+{
+    const ct_tensor *x = local->operands[0];
+    bounds_attrs attrs = *(const bounds_attrs *)local->node->attrs;
+    for (int i = 0; i < x->rank; i++)
+        if (i != attrs.dim) attrs.high[i] = x->axes[i].size;
+    ct__local_clone(local, ct_arena_dup(&x->graph->arena, &attrs, sizeof(attrs)));
+}
+
+static const ct_op op_slice = {.name = "stablehlo.slice",
+                               .print_attrs = print_slice_attrs,
+                               .vjp = vjp_slice,
+                               .factors = rule_slice,
+                               .local = local_slice};
 
 ct_tensor *ct__slice_strided(const char *loc, ct_tensor *x, const char *axis, int64_t start, int64_t stop,
                              int64_t stride)
@@ -157,8 +191,25 @@ static void vjp_dynamic_slice(ct_node *node, ct_tensor *const *cotangents, ct_te
                                            node->operands[1 + attrs->dim]);
 }
 
-static const ct_op op_dynamic_slice = {
-    .name = "stablehlo.dynamic_slice", .print_attrs = print_dynamic_slice_attrs, .vjp = vjp_dynamic_slice};
+static void rule_dynamic_slice(const ct_node *node, ct_factors *factors)
+{
+    rule_along(node, ((const dynamic_attrs *)node->attrs)->dim, 1, factors);
+}
+
+static void local_dynamic_slice(const ct_local *local)
+{
+    const ct_tensor *x = local->operands[0];
+    dynamic_attrs attrs = *(const dynamic_attrs *)local->node->attrs;
+    for (int i = 0; i < x->rank; i++)
+        if (i != attrs.dim) attrs.sizes[i] = x->axes[i].size;
+    ct__local_clone(local, ct_arena_dup(&x->graph->arena, &attrs, sizeof(attrs)));
+}
+
+static const ct_op op_dynamic_slice = {.name = "stablehlo.dynamic_slice",
+                                       .print_attrs = print_dynamic_slice_attrs,
+                                       .vjp = vjp_dynamic_slice,
+                                       .factors = rule_dynamic_slice,
+                                       .local = local_dynamic_slice};
 
 ct_tensor *ct__dynamic_slice(const char *loc, ct_tensor *x, const char *axis, ct_tensor *start, int64_t size)
 {
@@ -190,8 +241,13 @@ static void vjp_dynamic_update_slice(ct_node *node, ct_tensor *const *cotangents
         gradients[1] = ct_dynamic_slice(cotangents[0], axis, start, update->axes[attrs->dim].size);
 }
 
-static const ct_op op_dynamic_update_slice = {.name = "stablehlo.dynamic_update_slice",
-                                              .vjp = vjp_dynamic_update_slice};
+static void rule_dynamic_update_slice(const ct_node *node, ct_factors *factors)
+{
+    rule_along(node, ((const dynamic_attrs *)node->attrs)->dim, 3, factors);
+}
+
+static const ct_op op_dynamic_update_slice = {
+    .name = "stablehlo.dynamic_update_slice", .vjp = vjp_dynamic_update_slice, .factors = rule_dynamic_update_slice};
 
 ct_tensor *ct__dynamic_update_slice(const char *loc, ct_tensor *x, ct_tensor *update, const char *axis,
                                     ct_tensor *start)
@@ -235,7 +291,13 @@ static void vjp_concat(ct_node *node, ct_tensor *const *cotangents, ct_tensor **
     }
 }
 
-static const ct_op op_concat = {.name = "stablehlo.concatenate", .print_attrs = print_dim_attr, .vjp = vjp_concat};
+static void rule_concat(const ct_node *node, ct_factors *factors)
+{
+    rule_along(node, *(const int64_t *)node->attrs, ct__all_operands(node), factors);
+}
+
+static const ct_op op_concat = {
+    .name = "stablehlo.concatenate", .print_attrs = print_dim_attr, .vjp = vjp_concat, .factors = rule_concat};
 
 ct_tensor *ct__concat(const char *loc, ct_tensor *const *tensors, int num_tensors, const char *axis)
 {
@@ -273,7 +335,14 @@ static void vjp_reverse(ct_node *node, ct_tensor *const *cotangents, ct_tensor *
     gradients[0] = ct_reverse(cotangents[0], node->operands[0]->axes[dim].name);
 }
 
-static const ct_op op_reverse = {.name = "stablehlo.reverse", .print_attrs = print_reverse_attrs, .vjp = vjp_reverse};
+static void rule_reverse(const ct_node *node, ct_factors *factors)
+{
+    rule_along(node, *(const int64_t *)node->attrs, 1, factors);
+    factors->repeatable = true;
+}
+
+static const ct_op op_reverse = {
+    .name = "stablehlo.reverse", .print_attrs = print_reverse_attrs, .vjp = vjp_reverse, .factors = rule_reverse};
 
 ct_tensor *ct__reverse(const char *loc, ct_tensor *x, const char *axis)
 {

@@ -2,7 +2,7 @@
 #include "graph/sort.h"
 
 #include "graph/constant.h"
-#include "graph/node.h"
+#include "graph/factor.h"
 #include "graph/slice.h"
 
 typedef struct sort_attrs {
@@ -51,7 +51,12 @@ static void vjp_sort(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gr
         if (cotangents[i]) gradients[i] = sorted[count++];
 }
 
-static const ct_op op_sort = {.name = "stablehlo.sort", .print = print_sort, .vjp = vjp_sort};
+static void rule_sort(const ct_node *node, ct_factors *factors)
+{
+    ct__factors_beside(node, (int)((const sort_attrs *)node->attrs)->dim, factors);
+}
+
+static const ct_op op_sort = {.name = "stablehlo.sort", .print = print_sort, .vjp = vjp_sort, .factors = rule_sort};
 
 /* The node, its last result the positions; NULL: an error was kept. */
 static ct_node *sort_node(const char *loc, const char *op, int num_tensors, ct_tensor *const *tensors, const char *axis,
