@@ -241,20 +241,12 @@ static void test_lookups(void **state)
     expect_rule(ct_sort(x, "v", false), "[a b] [a b] -> [a b] [a b]  a=2 b=9!");
 }
 
-static void test_others(void **state)
+static void test_custom_call(void **state)
 {
     (void)state;
-    ct_tensor *x = F32("p=4 q=3"), *y = F32("p=4"), *out[2];
-    ct_custom_call(graph, "f", 2, ((ct_tensor *[]){x, y}), 1, &y, NULL, out);
-    expect_rule(out[0], "[a b] [a] -> [a]  a=4! b=3!");
-    ct_optimization_barrier(2, ((ct_tensor *[]){x, y}), out);
-    expect_rule(out[0], "[a b] [c] -> [a b] [c]  a=4 b=3 c=4");
-    ct_tensor *many[12];
-    for (int i = 0; i < 12; i++) many[i] = x;
-    ct_optimization_barrier(12, many, many);
-    char *text = rule_text(many[0]->node);
-    assert_non_null(strstr(text, "[o p] [. .] [. .] [. .] [. .] ->"));
-    free(text);
+    ct_tensor *x = F32("p=4 q=3"), *y = F32("p=4"), *out;
+    ct_custom_call(graph, "f", 2, ((ct_tensor *[]){x, y}), 1, &y, NULL, &out);
+    expect_rule(out, "[a b] [a] -> [a]  a=4! b=3!");
 }
 
 int main(void)
@@ -268,7 +260,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_dot, setup, teardown),
         cmocka_unit_test_setup_teardown(test_reduce, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lookups, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_others, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_custom_call, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,18 +42,8 @@ static void vjp_barrier(ct_node *node, ct_tensor *const *cotangents, ct_tensor *
     for (int i = 0; i < node->num_operands; i++) gradients[i] = cotangents[i];
 }
 
-/* Each operand passes by itself; those past the number of factors there can be are never split. */
-static void rule_barrier(const ct_node *node, ct_factors *factors)
-{
-    for (int i = 0; i < node->num_operands; i++)
-        for (int dim = 0; dim < node->operands[i]->rank && factors->count < CT_MAX_FACTORS; dim++) {
-            int factor = ct__factor_add(factors, CT_FACTOR_PARALLEL, node->operands[i]->axes[dim].size);
-            ct__factor_operand(factors, i, dim, factor);
-            ct__factor_result(factors, i, dim, factor);
-        }
-}
-
-const ct_op ct__op_barrier = {.name = "stablehlo.optimization_barrier", .vjp = vjp_barrier, .factors = rule_barrier};
+/* Where its operands lie is spmd's business: each passes as it is, however many there are. */
+const ct_op ct__op_barrier = {.name = "stablehlo.optimization_barrier", .vjp = vjp_barrier};
 
 void ct__optimization_barrier(const char *loc, int num_tensors, ct_tensor *const *tensors, ct_tensor **out_tensors)
 {
