@@ -71,9 +71,42 @@ static ct_tensor *find_table(const ct_graph *graph, const constant_attrs *attrs,
     return NULL;
 }
 
+/* ---- zeros beside another tensor ---- */
+
+static void print_zeros_beside(ct_printer *p, const ct_node *node)
+{
+    const ct_tensor *result = node->results[0];
+    const char *type = ct_dtype_mlir(result->dtype);
+    uint64_t bits = 0;
+    int zero = ct__print_new_name(p), name = ct__print_new_name(p);
+    ct__print_line(p);
+    ct__print(p, "%%%d = \"stablehlo.constant\"() <{value = dense<", zero);
+    ct__print_constant_value(p, result->dtype, &bits);
+    ct__print(p, "> : tensor<%s>}> : () -> tensor<%s>", type, type);
+    ct__print_line(p);
+    ct__print(p, "%%%d = \"stablehlo.broadcast_in_dim\"(%%%d) <{broadcast_dimensions = array<i64>}> : (tensor<%s>) -> ",
+              name, zero, type);
+    ct__print_type(p, result);
+    ct__print_bind(p, result, name);
+}
+
+static const ct_op op_zeros_beside = {.name = "ctitan.zeros_beside",
+                                      .print = print_zeros_beside,
+                                      .zero_gradient = true,
+                                      .cheap = true,
+                                      .factors = ct__factors_elementwise};
+
+ct_tensor *ct__zeros_beside(const char *loc, ct_tensor *x)
+{
+    if (ct__any_poison(1, &x)) return x->graph->poison;
+    if (!x->graph->parallel) return ct__full_like(loc, x, 0);
+    return ct__result_like(ct__node_new(x->graph, &op_zeros_beside, loc, 1, &x), x);
+}
+
 bool ct__is_zero_constant(const ct_node *node)
 {
     const constant_attrs *attrs = node->attrs;
+    if (node->op == &op_zeros_beside) return true;
     if (node->op != &op_constant || !attrs->splat) return false;
     for (size_t i = 0; i < attrs->size_bytes; i++)
         if (((const char *)attrs->data)[i]) return false;

@@ -23,6 +23,9 @@ ct_tensor *ct__constant(const char *loc, ct_graph *graph, const ct_array *array,
 ct_tensor *ct__iota(const char *loc, ct_graph *graph, ct_dtype dtype, const char *axes, const char *along);
 #define ct_iota(graph, dtype, axes, along) ct__iota(CT_LOC, graph, dtype, axes, along)
 
+/* Zeros of x's type, which lie on a mesh as x does. */
+ct_tensor *ct__zeros_beside(const char *loc, ct_tensor *x);
+
 /* Is it a constant all of whose elements are zero? */
 bool ct__is_zero_constant(const ct_node *node);
 

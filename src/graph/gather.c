@@ -27,7 +27,7 @@ static void vjp_take(ct_node *node, ct_tensor *const *cotangents, ct_tensor **gr
     ct_tensor *table = node->operands[0];
     /* the forward op clamps indices, the scatter would drop them */
     ct_tensor *indices = ct_clamp(node->operands[1], 0, (double)(table->axes[0].size - 1));
-    gradients[0] = ct_scatter_add(ct_full_like(table, 0), indices, cotangents[0], table->axes[0].name);
+    gradients[0] = ct_scatter_add(ct__zeros_beside(CT_LOC, table), indices, cotangents[0], table->axes[0].name);
 }
 
 /* The dims [indices... rest...] of tensor, the last operand or the result, and those that they are of. */

@@ -75,7 +75,7 @@ ct_tensor *ct_model_hidden(const ct_model *model, ct_tensor *const *params, ct_t
     x = layers(model, params + 1, x, &context, opts ? opts->remat : NULL);
     ct_scope_push(graph, "norm");
     int norm = model->num_params - (config->tied ? 1 : 2);
-    x = ct_rms_norm(x, params[norm], config->norm_eps);
+    x = ct_shard(ct_rms_norm(x, params[norm], config->norm_eps), "residual");
     ct_scope_pop(graph);
     return x;
 }

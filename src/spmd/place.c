@@ -408,7 +408,7 @@ void ct__place_deferred(ct_localizer *l, ct_node *node, const ct_tensor *result,
     make_consistent(&p);
     choose_partial(&p);
     bool zero = ct__value(l, result)->is_zero;
-    if (zero) p.partial = 0;
+    if (zero) p.partial = 0; /* zeros are right as summands */
     const char *loc = l->graph->loc_override, *scope = l->graph->scope;
     l->graph->loc_override = node->loc;
     l->graph->scope = node->scope;
@@ -418,6 +418,5 @@ void ct__place_deferred(ct_localizer *l, ct_node *node, const ct_tensor *result,
     l->graph->loc_override = loc;
     l->graph->scope = scope;
     if (l->graph->error) return;
-    if (zero) sharding.partial = target->partial; /* zeros are right as summands */
     ct__value_add(l, result, local, &sharding);
 }

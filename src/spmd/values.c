@@ -127,11 +127,12 @@ ct_tensor *ct__want(ct_localizer *l, ct_tensor *tensor, const ct_sharding *wante
         ct__local_type(l, tensor, wanted, axes);
         return ct__broadcast_to(CT_LOC, ct_scalar(graph, tensor->dtype, 0), tensor->rank, axes);
     }
+    ct_sharding without = ct__summed(wanted); /* zeros are summands as they are */
+    if (value->is_zero) wanted = &without;
     const ct_version *source = cheapest(l, value, tensor, wanted);
     if (source && ct_sharding_equal(&source->sharding, wanted)) return source->local;
     if (value->deferred) {
         ct_sharding target = with_free_dims(value, tensor->rank, wanted);
-        if (value->is_zero) target.partial = wanted->partial;
         if (!source ||
             ct__reshard_cost(l, tensor, &target, wanted) < ct__reshard_cost(l, tensor, &source->sharding, wanted)) {
             const char *reason = l->reason;

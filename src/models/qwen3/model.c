@@ -49,10 +49,10 @@ static ct_tensor *block(ct_tensor *const *weights, ct_tensor *x, const ct_block_
     const qwen3_block *w = (const qwen3_block *)(const void *)weights;
     double eps = c->config->norm_eps;
     ct_dtype dtype = c->compute_dtype;
-    ct_tensor *h = ct_add(x, attention(w, ct_rms_norm(x, w->attention_norm, eps), c));
+    ct_tensor *h = ct_add(x, attention(w, ct_shard(ct_rms_norm(x, w->attention_norm, eps), "residual"), c));
     h = ct_checkpoint_name(ct_shard(h, "residual"), "attention_residual");
-    ct_tensor *ffn = ct_swiglu(ct_rms_norm(h, w->ffn_norm, eps), ct_use(w->gate, dtype), ct_use(w->up, dtype),
-                               ct_use(w->down, dtype));
+    ct_tensor *normed = ct_shard(ct_rms_norm(h, w->ffn_norm, eps), "residual");
+    ct_tensor *ffn = ct_swiglu(normed, ct_use(w->gate, dtype), ct_use(w->up, dtype), ct_use(w->down, dtype));
     return ct_shard(ct_add(h, ffn), "residual");
 }
 
