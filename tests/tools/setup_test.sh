@@ -147,6 +147,26 @@ EOF
     run env PIP_NO_INDEX=1 PIP_FIND_LINKS="$scratch/links" bash "$scratch/tree/tools/setup"
     [[ $(cat "$scratch/tree/.deps/pjrt/tiny/tiny.so") == plugin ]] || output="not fetched: $output"
     finish 0 "all there"
+
+    begin optional_cannot_be_fetched
+    mkdir -p "$scratch/tree/.deps/text"
+    echo mine >"$scratch/tree/.deps/text/kjv.txt"
+    echo "tpu tiny-pjrt==2.0 $sha tiny/tiny.so pjrt/libtpu/libtpu.so" >"$scratch/tree/tools/pypi.txt"
+    sed -i '/^tests/d' "$scratch/tree/tools/packages.txt"
+    run env PIP_NO_INDEX=1 PIP_FIND_LINKS="$scratch/links" bash "$scratch/tree/tools/setup" --tests
+    finish 0 "without .deps/pjrt/libtpu/libtpu.so (tiny-pjrt==2.0 of PyPI)" "pip could not fetch tiny-pjrt==2.0" \
+        "all there"
+
+    go_on optional_not_wanted
+    run env CTITAN_NO_LIBTPU=1 bash "$scratch/tree/tools/setup" --tests
+    [[ $output != *libtpu* ]] || output="libtpu was asked for"
+    finish 0 "all there"
+
+    go_on optional_fetched
+    echo "tpu tiny-pjrt==1.0 $sha tiny/tiny.so pjrt/libtpu/libtpu.so" >"$scratch/tree/tools/pypi.txt"
+    run env PIP_NO_INDEX=1 PIP_FIND_LINKS="$scratch/links" bash "$scratch/tree/tools/setup" --tests
+    [[ $(cat "$scratch/tree/.deps/pjrt/libtpu/libtpu.so") == plugin ]] || output="not fetched: $output"
+    finish 0 "all there"
 else
     begin no_network
     skip "no pip or no unzip"
