@@ -6,6 +6,31 @@
 #include "base/str.h"
 #include "pjrt/internal.h"
 
+/* TPUs have the attributes coords (x, y, z) and core_on_chip; other devices have neither. */
+static ct_status *read_coords(ct_plugin *plugin, PJRT_DeviceDescription *description, ct_device *out_device)
+{
+    if (!CT__PJRT_HAS(plugin, PJRT_DeviceDescription_Attributes)) return NULL;
+    PJRT_DeviceDescription_Attributes_Args args = {CT_PJRT_ARGS(PJRT_DeviceDescription_Attributes),
+                                                   .device_description = description};
+    CT_TRY(CT_PJRT(plugin, PJRT_DeviceDescription_Attributes, &args));
+    for (size_t i = 0; i < args.num_attributes; i++) {
+        const PJRT_NamedValue *value = &args.attributes[i];
+        if (value->type == PJRT_NamedValue_kInt64List && value->name_size == strlen("coords") &&
+            !memcmp(value->name, "coords", value->name_size)) {
+            out_device->has_coords = true;
+            for (size_t j = 0; j < value->value_size && j < 3; j++) out_device->coords[j] = value->int64_array_value[j];
+        }
+        if (value->type == PJRT_NamedValue_kInt64 && value->name_size == strlen("core_on_chip") &&
+            !memcmp(value->name, "core_on_chip", value->name_size))
+            out_device->coords[3] = value->int64_value;
+    }
+    for (int j = 0; j < 4; j++)
+        if (out_device->coords[j] < 0 || out_device->coords[j] > 65535)
+            return ct_error(CT_CODE_INTERNAL, "the device %s has the coordinate %lld", out_device->text,
+                            (long long)out_device->coords[j]);
+    return NULL;
+}
+
 ct_status *ct__device_describe(ct_plugin *plugin, ct_arena *arena, PJRT_DeviceDescription *description,
                                ct_device *out_device)
 {
@@ -24,7 +49,7 @@ ct_status *ct__device_describe(ct_plugin *plugin, ct_arena *arena, PJRT_DeviceDe
     out_device->process_index = process.process_index;
     out_device->kind = ct_arena_strndup(arena, kind.device_kind, kind.device_kind_size);
     out_device->text = ct_arena_strndup(arena, text.to_string, text.to_string_size);
-    return NULL;
+    return read_coords(plugin, description, out_device);
 }
 
 ct_status *ct__device_init(ct_client *client, PJRT_Device *device, ct_device *out_device)

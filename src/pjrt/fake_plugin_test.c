@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "pjrt/hlo.h"
 #include "pjrt/testing.h"
-#include "pjrt/topology.h"
+#include "pjrt/torus.h"
 
 static fake_control *fake;
 static ct_plugin *plugin;
@@ -106,8 +106,11 @@ static ct_status *use_topology(void)
     ct_topology *topology;
     ct_executable *executable = NULL;
     CT_TRY(ct_topology_new(plugin, "fake:2", NULL, 0, &topology));
-    ct_status *status =
-        ct_topology_compile(topology, text, sizeof(text), &(ct_compile_opts){.num_partitions = 2}, &executable);
+    ct_torus torus;
+    int ids[2];
+    ct_status *status = ct_topology_torus(topology, 0, &torus, ids);
+    ct_compile_opts opts = {.num_partitions = 2, .device_ids = ids};
+    if (!status) status = ct_topology_compile(topology, text, sizeof(text), &opts, &executable);
     ct_topology_free(topology);
     ct_executable_free(executable);
     return status;

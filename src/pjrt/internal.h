@@ -50,6 +50,8 @@ struct ct_device {
     int process_index;
     int local_id; /* -1 when another process owns the device */
     bool is_addressable;
+    bool has_coords;
+    int64_t coords[4]; /* x, y, z of the chip, and the core on it */
     const char *kind;
     const char *text;
     const ct_memory *default_memory;
@@ -124,6 +126,11 @@ CT_MUST_USE ct_status *ct__device_init(ct_client *client, PJRT_Device *device, c
 CT_MUST_USE ct_status *ct__memory_init(ct_client *client, PJRT_Memory *memory, ct_memory *out_memory);
 const ct_memory *ct__client_memory(const ct_client *client, const PJRT_Memory *memory);
 ct_device *ct__client_device(const ct_client *client, const PJRT_Device *device);
+
+/* torus.h says what it gives; wraps is in the order of coords. */
+struct ct_torus;
+CT_MUST_USE ct_status *ct__torus_order(const ct_device *devices, size_t num_devices, const bool wraps[4],
+                                       int64_t innermost, struct ct_torus *out_torus, int *out_device_ids);
 
 /* The ids that opts asks for, heap: its own list, or the first of devices. Errors: INVALID_ARGUMENT for too few. */
 CT_MUST_USE ct_status *ct__choose_devices(const ct_compile_opts *opts, const ct_device *devices, size_t num_devices,

@@ -6,12 +6,36 @@
 
 #include "base/testing.h"
 #include "pjrt/executable.h"
+#include "pjrt/torus.h"
 
 static inline ct_plugin *ct_test_plugin(void)
 {
     ct_plugin *plugin;
     setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
     expect_ok(ct_plugin_load(&(ct_plugin_opts){.path = getenv("CTITAN_PLUGIN_PATH")}, &plugin));
+    return plugin;
+}
+
+/* libtpu, to compile with: CTITAN_TEST_LIBTPU names it, else tools/setup --tests has put it in place. Skips the test
+ * where there is none or CTITAN_NO_LIBTPU is set. */
+static inline ct_plugin *ct_test_libtpu(void)
+{
+    const char *unwanted = getenv("CTITAN_NO_LIBTPU");
+    if (unwanted && unwanted[0] && strcmp(unwanted, "0")) {
+        print_message("SKIPPED: compiling for TPUs: CTITAN_NO_LIBTPU is set\n");
+        skip();
+    }
+    setenv("TPU_STDERR_LOG_LEVEL", "3", 0);
+    for (const char *const *pair = ct_tpu_offline_environment; *pair; pair += 2) setenv(pair[0], pair[1], 0);
+    ct_plugin *plugin;
+    ct_plugin_opts opts = {.platform = "tpu", .path = getenv("CTITAN_TEST_LIBTPU")};
+    ct_status *status = ct_plugin_load(&opts, &plugin);
+    if (ct_status_code(status) == CT_CODE_NOT_FOUND && !opts.path) {
+        ct_status_free(status);
+        print_message("SKIPPED: compiling for TPUs: no libtpu.so; tools/setup --tests fetches it\n");
+        skip();
+    }
+    expect_ok(status);
     return plugin;
 }
 

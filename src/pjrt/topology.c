@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "pjrt/internal.h"
+#include "pjrt/torus.h"
 
 struct ct_topology {
     ct_plugin *plugin;
@@ -15,6 +16,7 @@ struct ct_topology {
     const char *platform_version;
     ct_device *devices; /* id, kind and text only */
     size_t num_devices;
+    bool wraps[CT_TORUS_MAX_AXES];
 };
 
 static ct_status *describe(ct_topology *topology)
@@ -39,6 +41,27 @@ static ct_status *describe(ct_topology *topology)
     return NULL;
 }
 
+/* Reads "v5p:4x4x8"; whether an axis of such a slice is a ring. */
+static bool find_rings(const char *name, int64_t out_wraps[3])
+{
+    static const char *const chips[] = {"v4:", "v5:", "v5p:", "v5e:", "v6e:", "tpu7x:"};
+    memset(out_wraps, 0, 3 * sizeof(*out_wraps));
+    bool is_known = false;
+    for (size_t i = 0; i < CT_COUNT(chips); i++) is_known = is_known || !strncmp(name, chips[i], strlen(chips[i]));
+    if (!is_known) return false;
+    int64_t sizes[3] = {0};
+    int num_sizes = 0;
+    char *end = strchr(name, ':');
+    do {
+        if (num_sizes == 3) return false;
+        sizes[num_sizes++] = strtoll(end + 1, &end, 10);
+    } while (*end == 'x');
+    bool wraps[3], any = false;
+    ct_tpu_slice_wraps(num_sizes, sizes, wraps);
+    for (int i = 0; i < num_sizes; i++) any |= out_wraps[i] = wraps[i];
+    return any && !*end;
+}
+
 ct_status *ct_topology_new(ct_plugin *plugin, const char *name, const ct_named_value *options, size_t num_options,
                            ct_topology **out_topology)
 {
@@ -46,8 +69,13 @@ ct_status *ct_topology_new(ct_plugin *plugin, const char *name, const ct_named_v
     ct_topology *topology = ct_alloc_zeroed(1, sizeof(*topology));
     topology->plugin = plugin;
     ct_arena_init(&topology->arena);
-    PJRT_NamedValue *values = CT_ARENA_ARRAY(&topology->arena, PJRT_NamedValue, num_options);
+    PJRT_NamedValue *values = CT_ARENA_ARRAY(&topology->arena, PJRT_NamedValue, num_options + 1);
     for (size_t i = 0; i < num_options; i++) values[i] = ct__value_to_pjrt(&options[i]);
+    int64_t wraps[3];
+    const ct_named_value *wrap = ct_named_value_find(options, num_options, "wrap"),
+                         rings = {.name = "wrap", .type = CT_VALUE_INT_LIST, .list = wraps, .num_list = 3};
+    if (!wrap && find_rings(name, wraps)) values[num_options++] = ct__value_to_pjrt(wrap = &rings);
+    for (size_t i = 0; wrap && i < wrap->num_list && i < 3; i++) topology->wraps[i] = wrap->list[i] != 0;
     PJRT_TopologyDescription_Create_Args args = {CT_PJRT_ARGS(PJRT_TopologyDescription_Create), .topology_name = name,
                                                  .topology_name_size = strlen(name), .create_options = values,
                                                  .num_options = num_options};
@@ -106,6 +134,12 @@ const char *ct_topology_device_text(const ct_topology *topology, size_t index)
 {
     CT_ASSERT(index < topology->num_devices);
     return topology->devices[index].text;
+}
+
+ct_status *ct_topology_torus(const ct_topology *topology, int64_t innermost, ct_torus *out_torus, int *out_device_ids)
+{
+    return ct__torus_order(topology->devices, topology->num_devices, topology->wraps, innermost, out_torus,
+                           out_device_ids);
 }
 
 ct_status *ct_topology_compile(ct_topology *topology, const char *text, size_t text_bytes, const ct_compile_opts *opts,

@@ -314,6 +314,29 @@ FUNCTION(PJRT_DeviceDescription_ToString)
     return NULL;
 }
 
+FUNCTION(PJRT_DeviceDescription_Attributes)
+{
+    ENTER(PJRT_DeviceDescription_Attributes);
+    static int64_t coords[3][3];
+    int id = args->device_description->id;
+    coords[id][0] = control.lie == FAKE_SAME_PLACE ? 0 : control.lie == FAKE_NO_PLACE ? -1 : id;
+    static PJRT_NamedValue attributes[3][2];
+    attributes[id][0] = (PJRT_NamedValue){.struct_size = PJRT_NamedValue_STRUCT_SIZE,
+                                          .name = "coords",
+                                          .name_size = 6,
+                                          .type = PJRT_NamedValue_kInt64List,
+                                          .int64_array_value = coords[id],
+                                          .value_size = 3};
+    attributes[id][1] = (PJRT_NamedValue){.struct_size = PJRT_NamedValue_STRUCT_SIZE,
+                                          .name = "core_on_chip",
+                                          .name_size = 12,
+                                          .type = PJRT_NamedValue_kInt64,
+                                          .value_size = 1};
+    args->attributes = attributes[id];
+    args->num_attributes = 2;
+    return NULL;
+}
+
 FUNCTION(PJRT_Device_GetDescription)
 {
     ENTER(PJRT_Device_GetDescription);
@@ -730,6 +753,7 @@ static PJRT_Api full_table(void)
         SET(PJRT_DeviceDescription_ProcessIndex),
         SET(PJRT_DeviceDescription_Kind),
         SET(PJRT_DeviceDescription_ToString),
+        SET(PJRT_DeviceDescription_Attributes),
         SET(PJRT_Device_GetDescription),
         SET(PJRT_Device_IsAddressable),
         SET(PJRT_Device_LocalHardwareId),

@@ -1,5 +1,5 @@
-/* A PJRT plugin that misbehaves on request. It has two devices with one memory each, "compiles" anything into a program
- * with two outputs, each a copy of the first argument, and counts what it hands out.
+/* A PJRT plugin that misbehaves on request. It has two devices with one memory each, side by side on a torus,
+ * "compiles" anything into a program with two outputs, each a copy of the first argument, and counts what it hands out.
  *
  * GetPjrtApi reads FAKE_PLUGIN_TABLE: "null" returns nothing, "tiny" a table without a version, "major" version 1.0,
  * "short" a table that lacks needed functions, "mute" one without error functions, "old" one that ends after
@@ -30,6 +30,8 @@ typedef enum fake_lie {
     FAKE_GROWING_PROGRAM, /* the optimized program is larger on the second call */
     FAKE_NOT_A_PROGRAM,   /* the optimized program is noise */
     FAKE_EMPTY_SERIAL,    /* serializes to nothing */
+    FAKE_SAME_PLACE,      /* every device has the same coordinates */
+    FAKE_NO_PLACE,        /* coordinates below zero */
     FAKE_NO_SERIAL,       /* cannot serialize */
     FAKE_BAD_SERIAL,      /* does not load what it serialized */
     FAKE_NUM_LIES
