@@ -9,7 +9,7 @@
 #include "kernels/attention/attention.h"
 #include "pjrt/testing.h"
 #include "spmd/balance.h"
-#include "spmd/parallel.h"
+#include "spmd/localize.h"
 
 enum { Q, K, V, POSITIONS, KV_POSITIONS, SEGMENTS, KV_SEGMENTS, NUM_INPUTS };
 enum { RESULT, LSE, DQ, DK, DV, NUM_OUTPUTS };
@@ -216,7 +216,13 @@ static double input_value(const context_case *c, int input, int64_t index, const
     }
 }
 
-static ct_graph *build(const context_case *c, const ct_parallel *parallel)
+static const char *place_of(const ct_tensor *x)
+{
+    return ct_tensor_find_axis(x, "seq") >= 0 ? "seq=cp" : "kv_seq=cp";
+}
+
+/* is_placed: inputs and outputs lie where attention wants them (mesh axis cp alone), else all is whole everywhere. */
+static ct_graph *build(const context_case *c, const ct_parallel *parallel, bool is_placed)
 {
     ct_graph *graph = ct_graph_new("context");
     if (parallel) attach(graph, parallel, c->spare);
@@ -232,7 +238,7 @@ static ct_graph *build(const context_case *c, const ct_parallel *parallel)
         ct_graph_declare_axis(graph, "kv_heads", c->kv_heads);
         ct_graph_declare_axis(graph, "head_dim", HEAD_DIM);
         x[i] = ct_input(graph, INPUT_NAMES[i], array.dtype, axes);
-        if (parallel) ct_graph_set_input_sharding(graph, x[i], "");
+        if (parallel) ct_graph_set_input_sharding(graph, x[i], is_placed ? place_of(x[i]) : "");
         ct_array_free(&array);
     }
     step s = {.k = x[K],
@@ -258,7 +264,7 @@ static ct_graph *build(const context_case *c, const ct_parallel *parallel)
         ct_tensor *outputs[NUM_OUTPUTS] = {result, lse, gradients[0], gradients[1], gradients[2]};
         for (int i = 0; i < NUM_OUTPUTS; i++) {
             ct_output(graph, OUTPUT_NAMES[i], outputs[i], NULL);
-            if (parallel) ct_graph_set_output_sharding(graph, i, "");
+            if (parallel) ct_graph_set_output_sharding(graph, i, is_placed ? place_of(outputs[i]) : "");
         }
     }
     return graph;
@@ -274,13 +280,17 @@ static char *text_of(ct_graph *graph)
     return ct_str_release(&text);
 }
 
-static void run(ct_client *client, const context_case *c, const ct_parallel *parallel, ct_array outputs[NUM_OUTPUTS])
+static void run(ct_client *client, const context_case *c, const ct_parallel *parallel, bool localize,
+                ct_array outputs[NUM_OUTPUTS])
 {
     int64_t cp = c->cp[0] * CT_MAX(c->cp[1], 1), order[SEQ];
     size_t num_devices = parallel ? (size_t)(parallel->mesh.num_devices * CT_MAX(c->spare, 1)) : 1;
-    ct_graph *graph = build(c, parallel);
+    ct_graph *graph = build(c, parallel, false);
+    if (localize) expect_ok(ct_localize(graph, NULL));
     char *text = text_of(graph);
-    ct_executable *executable = ct_test_compile(client, text, &(ct_compile_opts){.num_partitions = (int)num_devices});
+    static const ct_named_value fast = {.name = "xla_backend_optimization_level", .type = CT_VALUE_INT, .integer = 0};
+    ct_executable *executable = ct_test_compile(
+        client, text, &(ct_compile_opts){.num_partitions = (int)num_devices, .flags = &fast, .num_flags = 1});
     ct_buffer *inputs[8 * NUM_INPUTS] = {0}, *results[8 * NUM_OUTPUTS] = {0};
     expect_ok(ct_head_tail_order(SEQ, cp, order));
     for (int i = 0; i < NUM_INPUTS; i++) {
@@ -336,8 +346,9 @@ static void compare(const context_case *c, const char *form, const ct_array *fou
     assert_int_equal(num_empty > 0, c->positions == LATE_KEYS);
 }
 
-static const char *const FORMS[2] = {"all-gather", "ring"};
+static const char *const FORMS[4] = {"all-gather", "ring", "all-gather, localized", "ring, localized"};
 
+/* Regions among logical tensors, which the partitioner lays out, and the localized program. */
 static void test_against_one_device(void **state)
 {
     (void)state;
@@ -345,11 +356,13 @@ static void test_against_one_device(void **state)
     for (size_t n = 0; n < CT_COUNT(CASES); n++) {
         const context_case *c = &CASES[n];
         ct_array expected[NUM_OUTPUTS], found[NUM_OUTPUTS];
-        run(client, c, NULL, expected);
-        for (int is_ring = 0; is_ring < 2; is_ring++) {
+        run(client, c, NULL, false, expected);
+        for (int form = 0; form < 4; form++) {
+            bool is_ring = form & 1, localize = form & 2;
+            if (localize ? c->spare > 0 : !c->spare && n % 3) continue;
             ct_parallel parallel = parallel_of(c, is_ring ? CT_ROTATE_RING : CT_ROTATE_ALLGATHER);
-            run(client, c, &parallel, found);
-            compare(c, FORMS[is_ring], found, expected);
+            run(client, c, &parallel, localize, found);
+            compare(c, FORMS[form], found, expected);
             for (int i = 0; i < NUM_OUTPUTS; i++) ct_array_free(&found[i]);
         }
         for (int i = 0; i < NUM_OUTPUTS; i++) ct_array_free(&expected[i]);
@@ -376,7 +389,7 @@ static void test_size_and_transfers(void **state)
     for (int ring = 0; ring < 2; ring++) {
         ct_rotate rotate = ring ? CT_ROTATE_RING : CT_ROTATE_ALLGATHER;
         ct_parallel small = parallel_of(&two, rotate), large = parallel_of(&eight, rotate);
-        char *a = text_of(build(&two, &small)), *b = text_of(build(&eight, &large));
+        char *a = text_of(build(&two, &small, false)), *b = text_of(build(&eight, &large, false));
         assert_int_equal(count(a, "stablehlo."), count(b, "stablehlo."));
         int gathers = count(b, "stablehlo.all_gather"), scatters = count(b, "stablehlo.reduce_scatter");
         int permutes = count(b, "stablehlo.collective_permute");
@@ -395,13 +408,33 @@ static void test_size_and_transfers(void **state)
     }
 }
 
+/* Localized, where all lies as attention wants it, the regions' transfers are the only ones. */
+static void test_nothing_else_moves(void **state)
+{
+    (void)state;
+    static const context_case c = {
+        .name = "cp4", .cp = {4}, .heads = 2, .kv_heads = 1, .causal = true, .segments = true, .no_lse = true};
+    for (int ring = 0; ring < 2; ring++) {
+        ct_parallel parallel = parallel_of(&c, ring ? CT_ROTATE_RING : CT_ROTATE_ALLGATHER);
+        ct_graph *graph = build(&c, &parallel, true);
+        expect_ok(ct_localize(graph, NULL));
+        char *text = text_of(graph);
+        assert_int_equal(count(text, "sdy.manual_computation"), 1);
+        assert_int_equal(count(text, "stablehlo.collective_permute"), ring ? 4 + 6 + 2 : 0);
+        assert_int_equal(count(text, "stablehlo.all_gather"), ring ? 0 : 2 * 4);
+        assert_int_equal(count(text, "stablehlo.reduce_scatter"), ring ? 0 : 2);
+        assert_int_equal(count(text, "stablehlo.all_reduce") + count(text, "stablehlo.all_to_all"), 0);
+        free(text);
+    }
+}
+
 /* A mesh without cp leaves attention alone. */
 static void test_without_cp(void **state)
 {
     (void)state;
     context_case c = {.name = "cp1", .cp = {1}, .tp = 2, .heads = 4, .kv_heads = 2, .causal = true};
     ct_parallel parallel = parallel_of(&c, CT_ROTATE_ALLGATHER);
-    char *text = text_of(build(&c, &parallel)), *plain = text_of(build(&c, NULL));
+    char *text = text_of(build(&c, &parallel, false)), *plain = text_of(build(&c, NULL, false));
     assert_int_equal(count(text, "sdy.manual_computation"), 0);
     assert_int_equal(count(text, "stablehlo."), count(plain, "stablehlo."));
     free(text);
@@ -410,7 +443,7 @@ static void test_without_cp(void **state)
 
 static void expect_refused(const context_case *c, const ct_parallel *parallel, const char *text)
 {
-    ct_graph *graph = build(c, parallel);
+    ct_graph *graph = build(c, parallel, false);
     expect_error(ct_graph_check(graph), CT_CODE_INVALID_ARGUMENT, text);
     ct_graph_free(graph);
 }
@@ -430,8 +463,8 @@ static void test_refusals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_one_device),
-                                       cmocka_unit_test(test_size_and_transfers), cmocka_unit_test(test_without_cp),
-                                       cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_against_one_device), cmocka_unit_test(test_size_and_transfers),
+        cmocka_unit_test(test_nothing_else_moves), cmocka_unit_test(test_without_cp), cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
