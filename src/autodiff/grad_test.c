@@ -154,7 +154,10 @@ static void test_in_place(void **state)
 
 static const char *const save_h[] = {"h"};
 static const ct_remat_policy none = {.mode = CT_REMAT_NONE}, selective = {.mode = CT_REMAT_SELECTIVE},
-                             full = {.mode = CT_REMAT_FULL}, full_but_h = {CT_REMAT_FULL, 1, save_h};
+                             full = {.mode = CT_REMAT_FULL},
+                             full_but_h = {.mode = CT_REMAT_FULL, .num_save = 1, .save = save_h},
+                             h_on_host = {.mode = CT_REMAT_FULL, .num_offload = 1, .offload = save_h},
+                             all_but_h = {.mode = CT_REMAT_NONE, .num_recompute = 1, .recompute = save_h};
 
 static ct_tensor *block(ct_tensor *x, ct_tensor *w)
 {
@@ -189,6 +192,11 @@ static void test_blocks(void **state)
     assert_int_equal(in_block(&full_but_h, "stablehlo.sine"), 1);
     /* cos(w x) needs w x again although h is kept */
     assert_int_equal(in_block(&full_but_h, "stablehlo.dot_general"), 4);
+    /* kept on the host: there and back */
+    assert_int_equal(in_block(&h_on_host, "annotate_device_placement"), 2);
+    assert_int_equal(in_block(&h_on_host, "stablehlo.sine"), 1);
+    assert_int_equal(in_block(&all_but_h, "optimization_barrier"), 1);
+    assert_int_equal(in_block(&all_but_h, "stablehlo.dot_general"), 3);
 }
 
 static void scan_body(ct_graph *graph, void *context, ct_tensor *const *c, ct_tensor *const *x, ct_tensor **out_c,
@@ -218,7 +226,9 @@ static void test_scans(void **state)
     assert_int_equal(stacked(&full), 2);       /* the carry; dw */
     assert_int_equal(stacked(&selective), 3);  /* and w x */
     assert_int_equal(stacked(&full_but_h), 3); /* and h */
-    assert_int_equal(stacked(&none), 5);       /* carry, w x, h, the result of exp; dw */
+    assert_int_equal(stacked(&h_on_host), 3);
+    assert_int_equal(stacked(&all_but_h), 4);
+    assert_int_equal(stacked(&none), 5); /* carry, w x, h, the result of exp; dw */
 }
 
 /* ---- functions ---- */

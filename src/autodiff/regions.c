@@ -46,8 +46,13 @@ static ct_tensor *scan_leaf(ct_replay *replay, ct_tensor *tensor)
     if (!scan_covers(replay, tensor)) return tensor;
     if (!tensor->node && tensor->index >= attrs->num_carries)
         return add_backward_input(backward, backward->scan->operands[tensor->index], tensor);
-    if (tensor->node && (tensor->node->op->cheap || !ct__policy_saves(attrs->remat, tensor))) return NULL;
-    return add_backward_input(backward, ct__scan_add_output(backward->scan, tensor), tensor);
+    if (tensor->node && !ct__policy_saves(attrs->remat, tensor)) return NULL;
+    if (!ct__policy_offloads(attrs->remat, tensor))
+        return add_backward_input(backward, ct__scan_add_output(backward->scan, tensor), tensor);
+    ct_insertion saved = ct__region_enter(backward->scan->regions[0]);
+    ct_tensor *on_host = ct_to_host(tensor);
+    ct__region_leave(replay->graph, saved);
+    return ct_to_device(add_backward_input(backward, ct__scan_add_output(backward->scan, on_host), tensor));
 }
 
 void ct__scan_vjp(ct_sweep *sweep, ct_node *scan, ct_tensor *const *cotangents, ct_tensor **gradients)

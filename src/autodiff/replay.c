@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "autodiff/sweep.h"
+#include "graph/memory.h"
 
 ct_tensor *ct__replay_value(ct_replay *replay, ct_tensor *tensor)
 {
@@ -69,14 +70,24 @@ static bool block_covers(const ct_replay *replay, const ct_tensor *tensor)
 static ct_tensor *block_leaf(ct_replay *replay, ct_tensor *tensor)
 {
     ct_block_replay *block = replay->context;
-    bool cheap = tensor->node && tensor->node->op->cheap;
+    const ct_remat_policy *policy = block->group->policy;
     if (in_block(block->group, tensor)) {
-        if (cheap || !ct__policy_saves(block->group->policy, tensor)) return NULL;
-    } else if (cheap && !tensor->node->num_operands) {
+        if (!ct__policy_saves(policy, tensor)) return NULL;
+    } else if (tensor->node && tensor->node->op->cheap && !tensor->node->num_operands) {
         return tensor; /* a constant */
     }
-    ct__node_add_operand(block->barrier, tensor);
-    return ct__result_like(block->barrier, tensor);
+    if (!tensor->node || !ct__policy_offloads(policy, tensor)) {
+        ct__node_add_operand(block->barrier, tensor);
+        return ct__result_like(block->barrier, tensor);
+    }
+    ct_graph *graph = replay->graph;
+    ct_insertion saved = {graph->region, graph->insert_before};
+    graph->region = tensor->region;
+    graph->insert_before = tensor->node->next;
+    ct_tensor *on_host = ct_to_host(tensor);
+    ct__region_leave(graph, saved);
+    ct__node_add_operand(block->barrier, on_host);
+    return ct_to_device(ct__result_like(block->barrier, on_host));
 }
 
 void ct__block_begin(ct_block_replay *block, ct_sweep *sweep, ct_node *last)

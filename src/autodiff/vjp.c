@@ -28,7 +28,7 @@ static ct_tensor *vjp_leaf(ct_replay *replay, ct_tensor *tensor)
 {
     vjp_replay *vjp = replay->context;
     if (!vjp_covers(replay, tensor)) return tensor;
-    if (tensor->node && (tensor->node->op->cheap || !ct__policy_saves(vjp->policy, tensor))) return NULL;
+    if (tensor->node && !ct__policy_saves(vjp->policy, tensor)) return NULL;
     ct__region_add_result(vjp->forward, tensor);
     return ct__region_add_arg(vjp->backward, tensor->dtype, tensor->rank, tensor->axes);
 }

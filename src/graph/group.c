@@ -15,7 +15,7 @@ ct_tensor *ct_checkpoint_name(ct_tensor *x, const char *name)
 void ct_checkpoint_begin(ct_graph *graph, const ct_remat_policy *policy)
 {
     CT_ASSERT(!graph->checkpoint);
-    if (policy->mode == CT_REMAT_NONE) return; /* the same as no block */
+    if (policy->mode == CT_REMAT_NONE && !policy->num_offload && !policy->num_recompute) return; /* no block at all */
     graph->checkpoint = CT_ARENA_NEW(&graph->arena, ct_group);
     graph->checkpoint->policy = policy;
 }
@@ -25,14 +25,28 @@ void ct_checkpoint_end(ct_graph *graph)
     graph->checkpoint = NULL;
 }
 
+static bool is_named(const ct_tensor *tensor, const char *const *names, int num_names)
+{
+    for (int i = 0; i < num_names; i++)
+        if (tensor->checkpoint_name && !strcmp(names[i], tensor->checkpoint_name)) return true;
+    return false;
+}
+
+bool ct__policy_offloads(const ct_remat_policy *policy, const ct_tensor *tensor)
+{
+    return policy && is_named(tensor, policy->offload, policy->num_offload);
+}
+
 bool ct__policy_saves(const ct_remat_policy *policy, const ct_tensor *tensor)
 {
-    if (!policy || policy->mode == CT_REMAT_NONE || (tensor->node && tensor->node->op->always_saved)) return true;
-    if (policy->mode == CT_REMAT_SELECTIVE && tensor->node && ct__is_weight_dot(tensor->node)) return true;
-    if (!tensor->checkpoint_name) return false;
-    for (int i = 0; i < policy->num_save; i++)
-        if (!strcmp(policy->save[i], tensor->checkpoint_name)) return true;
-    return false;
+    const ct_op *op = tensor->node->op;
+    if (op->always_saved) return true;
+    if (policy && is_named(tensor, policy->recompute, policy->num_recompute)) return false;
+    if (policy && (is_named(tensor, policy->save, policy->num_save) || ct__policy_offloads(policy, tensor)))
+        return true;
+    if (op->cheap) return false;
+    if (!policy || policy->mode == CT_REMAT_NONE) return true;
+    return policy->mode == CT_REMAT_SELECTIVE && ct__is_weight_dot(tensor->node);
 }
 
 /* ---- optimization_barrier ---- */

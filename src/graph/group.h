@@ -17,8 +17,10 @@ struct ct_group {
     ct_tensor **inputs, **outputs;
 };
 
-/* Does policy keep this tensor for the backward pass? Cheap nodes' results and arguments are not asked about. */
+/* Does policy keep this node's result for the backward pass? */
 bool ct__policy_saves(const ct_remat_policy *policy, const ct_tensor *tensor);
+/* And if it does (arguments are always kept): in host memory? */
+bool ct__policy_offloads(const ct_remat_policy *policy, const ct_tensor *tensor);
 
 extern const ct_op ct__op_barrier; /* optimization_barrier: result i is operand i */
 

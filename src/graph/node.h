@@ -91,6 +91,7 @@ typedef struct ct_graph_port {
     ct_tensor *tensor;
     int donated_to;                      /* inputs: output index or -1 */
     const struct ct_placement *sharding; /* NULL: none given */
+    bool on_host;                        /* in pinned host memory */
     const int64_t *padded;               /* per dim, the size that sharding divides, 0 the dim's own; NULL: all 0 */
 } ct_graph_port;
 

@@ -16,6 +16,7 @@
 #include "graph/gather.h"
 #include "graph/graph.h"
 #include "graph/manual.h"
+#include "graph/memory.h"
 #include "graph/random.h"
 #include "graph/reduce.h"
 #include "graph/remat.h"

@@ -216,6 +216,25 @@ void ct__graph_mark_live(ct_graph *graph, bool *live)
     mark_live(graph->main, live);
 }
 
+static void print_port_attributes(ct_printer *p, const ct_graph_port *port)
+{
+    const char *separator = " {";
+    if (port->sharding) {
+        ct__print(p, "%ssdy.sharding = #sdy.sharding", separator);
+        ct__print_placement(p, port->sharding, port->tensor->rank);
+        separator = ", ";
+    }
+    if (port->donated_to >= 0) {
+        ct__print(p, "%stf.aliasing_output = %d : i32", separator, port->donated_to);
+        separator = ", ";
+    }
+    if (port->on_host) {
+        ct__print(p, "%smhlo.memory_kind = \"pinned_host\"", separator);
+        separator = ", ";
+    }
+    if (*separator == ',') ct_str_append_char(p->out, '}');
+}
+
 /* From the end of the arguments on; outputs (may be NULL) have the results' attributes. */
 static void print_function_body(ct_printer *p, const ct_region *region, const ct_graph_port *outputs)
 {
@@ -223,11 +242,7 @@ static void print_function_body(ct_printer *p, const ct_region *region, const ct
     for (int i = 0; i < region->num_results; i++) {
         if (i) ct_str_append(p->out, ", ");
         ct__print_type(p, region->results[i]);
-        if (outputs && outputs[i].sharding) {
-            ct_str_append(p->out, " {sdy.sharding = #sdy.sharding");
-            ct__print_placement(p, outputs[i].sharding, region->results[i]->rank);
-            ct_str_append_char(p->out, '}');
-        }
+        if (outputs) print_port_attributes(p, &outputs[i]);
     }
     ct_str_append(p->out, ") {");
     p->indent = 2;
@@ -239,21 +254,6 @@ static void print_function_body(ct_printer *p, const ct_region *region, const ct
     ct_str_append(p->out, ") -> ()\n  }");
 }
 
-static void print_input_attributes(ct_printer *p, const ct_graph_port *input)
-{
-    const char *separator = " {";
-    if (input->sharding) {
-        ct__print(p, "%ssdy.sharding = #sdy.sharding", separator);
-        ct__print_placement(p, input->sharding, input->tensor->rank);
-        separator = ", ";
-    }
-    if (input->donated_to >= 0) {
-        ct__print(p, "%stf.aliasing_output = %d : i32", separator, input->donated_to);
-        separator = ", ";
-    }
-    if (*separator == ',') ct_str_append_char(p->out, '}');
-}
-
 static void print_main(ct_printer *p, const ct_graph *graph)
 {
     ct_str_append(p->out, "\n  func.func public @main(");
@@ -263,7 +263,7 @@ static void print_main(ct_printer *p, const ct_graph *graph)
         ct__print_bind(p, input->tensor, name);
         ct__print(p, "%s%%%d: ", i ? ", " : "", name);
         ct__print_type(p, input->tensor);
-        print_input_attributes(p, input);
+        print_port_attributes(p, input);
         ct_str_append(p->out, " loc(\"");
         print_escaped(p, input->name);
         ct_str_append(p->out, "\")");

@@ -14,8 +14,9 @@ typedef enum ct_remat_mode {
 
 typedef struct ct_remat_policy {
     ct_remat_mode mode;
-    int num_save; /* names (ct_checkpoint_name) kept as well, for SELECTIVE and FULL */
-    const char *const *save;
+    /* Names (ct_checkpoint_name), whatever the mode: kept, kept in pinned host memory, computed again. */
+    int num_save, num_offload, num_recompute;
+    const char *const *save, *const *offload, *const *recompute;
 } ct_remat_policy;
 
 /* Marks x as something that a policy may name. Returns x. */

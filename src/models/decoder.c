@@ -19,7 +19,7 @@ static void scan_body(ct_graph *graph, void *context, ct_tensor *const *carries,
     (void)out_slices;
     const layer_scan *scan = context;
     ct_scope_push(graph, "layers");
-    out_carries[0] = scan->family->block(slices, carries[0], scan->context);
+    out_carries[0] = scan->family->block(slices, ct_checkpoint_name(carries[0], "block_in"), scan->context);
     ct_scope_pop(graph);
 }
 
@@ -34,7 +34,7 @@ static ct_tensor *layers(const ct_model *model, ct_tensor *const *params, ct_ten
         for (int64_t layer = 0; layer < model->config.num_layers; layer++) {
             ct_scope_push(graph, "layers.%lld", (long long)layer);
             ct_checkpoint_begin(graph, remat);
-            x = family->block(params + layer * family->num_layer_params, x, context);
+            x = family->block(params + layer * family->num_layer_params, ct_checkpoint_name(x, "block_in"), context);
             ct_checkpoint_end(graph);
             ct_scope_pop(graph);
         }

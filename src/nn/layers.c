@@ -33,7 +33,8 @@ ct_tensor *ct__swiglu(const char *loc, ct_tensor *x, ct_tensor *gate, ct_tensor 
 {
     ct_graph *graph = x->graph;
     const char *saved = ct__loc_enter(graph, loc);
-    ct_tensor *hidden = ct_mul(ct_silu(ct_linear(x, gate)), ct_linear(x, up));
+    ct_tensor *gated = ct_checkpoint_name(ct_linear(x, gate), "ffn_gate");
+    ct_tensor *hidden = ct_mul(ct_silu(gated), ct_checkpoint_name(ct_linear(x, up), "ffn_up"));
     ct_tensor *result = ct_linear(hidden, down);
     ct__loc_leave(graph, saved);
     return result;

@@ -26,8 +26,10 @@ static void scan_body(ct_graph *graph, void *context, ct_tensor *const *c, ct_te
 static const ct_remat_policy *policy_of(int variant)
 {
     static const char *const save[] = {"h"};
-    static const ct_remat_policy policies[4] = {
-        {CT_REMAT_NONE, 0, NULL}, {CT_REMAT_SELECTIVE, 0, NULL}, {CT_REMAT_FULL, 0, NULL}, {CT_REMAT_FULL, 1, save}};
+    static const ct_remat_policy policies[4] = {{.mode = CT_REMAT_NONE},
+                                                {.mode = CT_REMAT_SELECTIVE},
+                                                {.mode = CT_REMAT_FULL},
+                                                {.mode = CT_REMAT_FULL, .num_save = 1, .save = save}};
     return &policies[variant];
 }
 

@@ -44,8 +44,14 @@ static const ct_remat_policy *pick_policy(maker *m)
 {
     static const char *const save[] = {"kept"};
     static const ct_remat_policy policies[] = {
-        {CT_REMAT_NONE, 0, NULL},      {CT_REMAT_SELECTIVE, 0, NULL}, {CT_REMAT_FULL, 0, NULL},
-        {CT_REMAT_SELECTIVE, 1, save}, {CT_REMAT_FULL, 1, save},
+        {.mode = CT_REMAT_NONE},
+        {.mode = CT_REMAT_SELECTIVE},
+        {.mode = CT_REMAT_FULL},
+        {.mode = CT_REMAT_SELECTIVE, .num_save = 1, .save = save},
+        {.mode = CT_REMAT_FULL, .num_save = 1, .save = save},
+        {.mode = CT_REMAT_SELECTIVE, .num_offload = 1, .offload = save},
+        {.mode = CT_REMAT_FULL, .num_offload = 1, .offload = save},
+        {.mode = CT_REMAT_NONE, .num_recompute = 1, .recompute = save},
     };
     return &policies[draw(m, CT_COUNT(policies))];
 }

@@ -34,6 +34,9 @@ static ct_tensor *attention(const llama3_block *w, ct_tensor *x, const ct_block_
     ct_tensor *q = ct_rope_apply(ct_linear(x, ct_use(w->wq, dtype)), &c->rope); /* [batch seq heads head_dim] */
     ct_tensor *k = ct_rope_apply(ct_linear(x, ct_use(w->wk, dtype)), &c->rope); /* [batch seq kv_heads head_dim] */
     ct_tensor *v = ct_linear(x, ct_use(w->wv, dtype));
+    q = ct_checkpoint_name(q, "query");
+    k = ct_checkpoint_name(k, "key");
+    v = ct_checkpoint_name(v, "value");
     ct_attention_opts opts = {.causal = true, .segments = c->segments, .kv_segments = c->kv_segments};
     ct_tensor *o = ct_attention(q, ct_rename(k, "seq", "kv_seq"), ct_rename(v, "seq", "kv_seq"), &opts);
     o = ct_checkpoint_name(o, "attention_out");

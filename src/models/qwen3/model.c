@@ -38,6 +38,9 @@ static ct_tensor *attention(const qwen3_block *w, ct_tensor *x, const ct_block_c
     ct_tensor *v = ct_linear(x, ct_use(w->wv, dtype));
     q = ct_rope_apply(q, &c->rope);
     k = ct_rope_apply(k, &c->rope);
+    q = ct_checkpoint_name(q, "query");
+    k = ct_checkpoint_name(k, "key");
+    v = ct_checkpoint_name(v, "value");
     ct_attention_opts opts = {.causal = true, .segments = c->segments, .kv_segments = c->kv_segments};
     ct_tensor *o = ct_attention(q, ct_rename(k, "seq", "kv_seq"), ct_rename(v, "seq", "kv_seq"), &opts);
     o = ct_checkpoint_name(o, "attention_out");
