@@ -1,9 +1,10 @@
-/* Boxes. A copy runs over rows: the longest run of trailing dims that both sides hold contiguously is one memcpy. */
+/* Boxes of tensors. */
 #include "checkpoint/box.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/box.h"
 
 ct_checkpoint_shard ct__box_whole(const int64_t *sizes, int rank)
 {
@@ -39,38 +40,17 @@ bool ct__box_intersect(const ct_checkpoint_shard *a, const ct_checkpoint_shard *
     return true;
 }
 
-/* The index in box, row-major, of the element whose place in the tensor is `place`. */
-static int64_t index_in(const ct_checkpoint_shard *box, const int64_t *place, int rank)
-{
-    int64_t index = 0;
-    for (int i = 0; i < rank; i++) index = index * box->sizes[i] + (place[i] - box->offsets[i]);
-    return index;
-}
-
 void ct__box_copy(const ct_checkpoint_shard *part, int rank, size_t element_bytes, const ct_checkpoint_shard *from,
                   const void *from_bytes, const ct_checkpoint_shard *to, void *to_bytes)
 {
-    /* Dims [outer, rank) are one run; dim outer itself need not be whole on either side, those after it are. */
-    int outer = rank;
-    int64_t run = 1;
-    while (outer > 0) {
-        outer--;
-        run *= part->sizes[outer];
-        if (part->sizes[outer] != from->sizes[outer] || part->sizes[outer] != to->sizes[outer]) break;
+    int64_t from_offsets[CT_MAX_RANK], to_offsets[CT_MAX_RANK];
+    for (int i = 0; i < rank; i++) {
+        from_offsets[i] = part->offsets[i] - from->offsets[i];
+        to_offsets[i] = part->offsets[i] - to->offsets[i];
     }
-    int64_t place[CT_MAX_RANK] = {0};
-    for (int i = 0; i < rank; i++) place[i] = part->offsets[i];
-    for (;;) {
-        const char *source = (const char *)from_bytes + (size_t)index_in(from, place, rank) * element_bytes;
-        memcpy((char *)to_bytes + (size_t)index_in(to, place, rank) * element_bytes, source,
-               (size_t)run * element_bytes);
-        int dim = outer - 1;
-        while (dim >= 0 && ++place[dim] == part->offsets[dim] + part->sizes[dim]) {
-            place[dim] = part->offsets[dim];
-            dim--;
-        }
-        if (dim < 0) return;
-    }
+    ct_box_copy(rank, part->sizes, element_bytes,
+                &(ct_box_side){(void *)(uintptr_t)from_bytes, from->sizes, from_offsets},
+                &(ct_box_side){to_bytes, to->sizes, to_offsets});
 }
 
 ct_status *ct__shards_check(const ct_checkpoint_tensor *tensor)

@@ -46,12 +46,15 @@ typedef struct ct_checkpoint_tensor {
 /* ---- Saving. ---- */
 
 /* Gives the bytes of a shard, row-major, which must stay valid until the next call; called once for each shard, those
- * of larger elements first, otherwise in order. So the state is never copied as a whole. */
+ * of larger elements first, otherwise in order (of a group: the first shard of each tensor, then the second of each).
+ * So the state is never copied as a whole. */
 typedef ct_status *(*ct_checkpoint_bytes)(void *context, size_t tensor, size_t shard, const void **out_bytes);
 
 typedef struct ct_checkpoint_save_opts {
     const char *info;       /* text of a JSON object: step counts, data position, ...; NULL is {} */
     int64_t max_file_bytes; /* 0 means 4 GiB; a larger shard has a file of its own */
+    /* [num_tensors], or NULL: neighbours of the same number, not 0, with as many shards are asked for shard by shard */
+    const int *groups;
 } ct_checkpoint_save_opts;
 
 /* Saves a step: aside, flushed to disk, renamed. An existing step-N is replaced in one exchange. Leftovers of dead

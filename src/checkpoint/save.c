@@ -28,6 +28,7 @@ typedef struct save {
     size_t num_pieces;
     ct_checkpoint_bytes bytes;
     void *context;
+    const int *groups;
 } save;
 
 static size_t element_bytes(const save *s, size_t tensor)
@@ -67,6 +68,18 @@ out:
     return status;
 }
 
+/* The end of the tensors from begin on that belong together. */
+static size_t group_end(const save *s, size_t begin)
+{
+    const ct_checkpoint_tensor *tensors = s->manifest.tensors, *first = &tensors[begin];
+    size_t end = begin + 1;
+    if (!s->groups || !s->groups[begin]) return end;
+    while (end < s->manifest.num_tensors && s->groups[end] == s->groups[begin] &&
+           tensors[end].num_shards == first->num_shards && tensors[end].dtype == first->dtype)
+        end++;
+    return end;
+}
+
 /* All shards, larger elements first so that every one is aligned in its file, and the file of each. */
 static void lay_out(save *s, int64_t max_file_bytes)
 {
@@ -74,12 +87,14 @@ static void lay_out(save *s, int64_t max_file_bytes)
     s->pieces = CT_ARENA_ARRAY(&s->arena, piece, s->num_pieces);
     size_t count = 0;
     for (size_t size = 8; size; size /= 2)
-        for (size_t i = 0; i < manifest->num_tensors; i++) {
-            if (element_bytes(s, i) != size) continue;
-            for (size_t j = 0; j < manifest->tensors[i].num_shards; j++) {
-                int64_t volume = ct__box_volume(&manifest->tensors[i].shards[j], manifest->tensors[i].rank);
-                s->pieces[count++] = (piece){.tensor = i, .shard = j, .size_bytes = volume * (int64_t)size};
-            }
+        for (size_t begin = 0, end; begin < manifest->num_tensors; begin = end) {
+            end = group_end(s, begin);
+            if (element_bytes(s, begin) != size) continue;
+            for (size_t j = 0; j < manifest->tensors[begin].num_shards; j++)
+                for (size_t i = begin; i < end; i++) {
+                    int64_t volume = ct__box_volume(&manifest->tensors[i].shards[j], manifest->tensors[i].rank);
+                    s->pieces[count++] = (piece){.tensor = i, .shard = j, .size_bytes = volume * (int64_t)size};
+                }
         }
     CT_ASSERT(count == s->num_pieces);
     int64_t file_bytes = 0;
@@ -180,6 +195,7 @@ ct_status *ct_checkpoint_save(const char *folder, int64_t step, const ct_checkpo
         CT_TRY_OUT(ct_json_as_object(ct_json_root(json), &info));
     }
     CT_TRY_OUT(add_tensors(&s, tensors, num_tensors));
+    if (opts) s.groups = opts->groups;
     lay_out(&s, opts && opts->max_file_bytes ? opts->max_file_bytes : DEFAULT_FILE_BYTES);
     CT_TRY_OUT(ct_dir_make(folder));
     CT_TRY_OUT(ct_dir_sync(parent));

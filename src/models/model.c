@@ -10,7 +10,8 @@
 #include "base/arena.h"
 #include "models/family.h"
 
-static int64_t size_of_axis(const ct_model_config *config, const char *name, size_t length)
+/* The axis of a name, its own spelling without an end. */
+static ct_axis find_axis(const ct_model_config *config, const char *name, size_t length)
 {
     const struct {
         const char *name;
@@ -18,7 +19,8 @@ static int64_t size_of_axis(const ct_model_config *config, const char *name, siz
     } axes[] = {{"dim", config->dim},           {"heads", config->num_heads}, {"kv_heads", config->num_kv_heads},
                 {"head_dim", config->head_dim}, {"ffn", config->ffn_dim},     {"vocab", config->vocab_size}};
     for (size_t i = 0; i < CT_COUNT(axes); i++)
-        if (strlen(axes[i].name) == length && !strncmp(axes[i].name, name, length)) return axes[i].size;
+        if (strlen(axes[i].name) == length && !strncmp(axes[i].name, name, length))
+            return (ct_axis){axes[i].name, axes[i].size};
     CT_BUG("no model axis called %.*s", (int)length, name);
 }
 
@@ -40,8 +42,10 @@ static void expand_axes(const ct_model_config *config, const ct_param_spec *spec
             p++;
         } else {
             size_t length = strcspn(p, " )");
-            int64_t size = size_of_axis(config, p, length);
-            ct_str_printf(out_text, "%s%.*s=%lld", out_text->length ? " " : "", (int)length, p, (long long)size);
+            ct_axis axis = find_axis(config, p, length);
+            int64_t size = axis.size;
+            param->dims[param->rank++] = axis;
+            ct_str_printf(out_text, "%s%s=%lld", out_text->length ? " " : "", axis.name, (long long)size);
             if (inside)
                 param->hf_sizes[param->hf_rank - 1] *= size;
             else
@@ -61,13 +65,46 @@ const char *ct_model_hf_name(const ct_model_param *param, int64_t layer, char bu
     return buffer;
 }
 
+void ct_model_hf_box(const ct_model_param *param, const int64_t *offsets, const int64_t *sizes,
+                     int64_t out_offsets[CT_MAX_RANK], int64_t out_sizes[CT_MAX_RANK])
+{
+    const ct_axis *dims = param->dims + (param->stacked ? 1 : 0);
+    bool inside = false;
+    int dim = 0, hf_dim = -1;
+    for (const char *p = param->spec->axes; *p;) {
+        size_t length = strcspn(p, " )");
+        if (*p == '(' || *p == ')') {
+            inside = *p == '(';
+            if (inside) {
+                out_offsets[++hf_dim] = 0;
+                out_sizes[hf_dim] = 1;
+            }
+            length = 1;
+        } else if (length && inside) {
+            CT_ASSERT(out_sizes[hf_dim] == 1 || sizes[dim] == dims[dim].size);
+            out_offsets[hf_dim] = out_offsets[hf_dim] * dims[dim].size + offsets[dim];
+            out_sizes[hf_dim] *= sizes[dim++];
+        } else if (length) {
+            out_offsets[++hf_dim] = offsets[dim];
+            out_sizes[hf_dim] = sizes[dim++];
+        } else {
+            length = 1;
+        }
+        p += length;
+    }
+    CT_ASSERT(hf_dim + 1 == param->hf_rank);
+}
+
 static void add_param(ct_model *model, const ct_param_spec *spec, int64_t layer, bool stacked)
 {
     ct_model_param *param = &model->params[model->num_params++];
     *param = (ct_model_param){.spec = spec, .layer = layer, .stacked = stacked};
     ct_str text;
     ct_str_init(&text);
-    if (stacked) ct_str_printf(&text, "layers=%lld", (long long)model->config.num_layers);
+    if (stacked) {
+        param->dims[param->rank++] = (ct_axis){"layers", model->config.num_layers};
+        ct_str_printf(&text, "layers=%lld", (long long)model->config.num_layers);
+    }
     expand_axes(&model->config, spec, &text, param);
     if (stacked) param->num_elements *= model->config.num_layers;
     param->axes = ct_arena_strdup(model->arena, text.data);

@@ -32,6 +32,8 @@ typedef struct ct_model_param {
     int64_t layer;    /* -1: not of a layer, or stacked */
     bool stacked;
     const char *axes; /* "layers=28 heads=16 head_dim=128 dim=1024" */
+    int rank;
+    ct_axis dims[CT_MAX_RANK]; /* the same; names are not a graph's */
     int64_t num_elements;
     int hf_rank; /* of one layer's tensor in a checkpoint */
     int64_t hf_sizes[CT_MAX_RANK];
@@ -55,6 +57,11 @@ void ct_model_free(ct_model *model);
 const char *ct_model_hf_name(const ct_model_param *param, int64_t layer, char buffer[256]);
 int64_t ct_model_param_layers(const ct_model *model,
                               const ct_model_param *param); /* tensors in a checkpoint: 1 or num_layers */
+
+/* The box of one layer's tensor in a checkpoint that is the box [offsets, offsets + sizes) of the parameter without its
+ * axis layers. A later axis of several in one dim of the checkpoint must be whole. */
+void ct_model_hf_box(const ct_model_param *param, const int64_t *offsets, const int64_t *sizes,
+                     int64_t out_offsets[CT_MAX_RANK], int64_t out_sizes[CT_MAX_RANK]);
 
 int64_t ct_model_num_params(const ct_model_config *config, const ct_model_family *family);
 int64_t ct_model_num_embedding_params(const ct_model_config *config, const ct_model_family *family);

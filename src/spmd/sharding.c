@@ -61,6 +61,16 @@ bool ct_sharding_box(const ct_mesh *mesh, const ct_sharding *sharding, int rank,
     return is_first;
 }
 
+int64_t ct_sharding_holder(const ct_mesh *mesh, const ct_sharding *sharding, int64_t device)
+{
+    int64_t stride = 1, holder = 0;
+    for (int i = mesh->num_axes - 1; i >= 0; i--) {
+        if (ct__placement_uses(&sharding->at, i)) holder += device / stride % mesh->axes[i].size * stride;
+        stride *= mesh->axes[i].size;
+    }
+    return holder;
+}
+
 char *ct_sharding_text(const ct_mesh *mesh, const ct_sharding *sharding, int rank, const ct_axis *axes)
 {
     ct_str text;

@@ -31,6 +31,9 @@ void ct_sharding_pad(const ct_mesh *mesh, ct_sharding *sharding, int rank, const
 bool ct_sharding_box(const ct_mesh *mesh, const ct_sharding *sharding, int rank, const int64_t *sizes, int64_t device,
                      int64_t *out_offsets, int64_t *out_valid, int64_t *out_local);
 
+/* The lowest device that holds the same box. */
+int64_t ct_sharding_holder(const ct_mesh *mesh, const ct_sharding *sharding, int64_t device);
+
 /* "batch=dp_shard seq=cp+tp, partial tp"; heap. axes: the tensor's. */
 char *ct_sharding_text(const ct_mesh *mesh, const ct_sharding *sharding, int rank, const ct_axis *axes);
 

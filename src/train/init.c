@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "graph/node.h"
 #include "graph/ops.h"
 
 /* The standard deviations of a parameter's layers: a scalar, or [layers] for a stacked one. */
@@ -42,13 +43,18 @@ static ct_tensor *initial_value(ct_graph *graph, const ct_model *model, const ct
     return ct_mul(normal, deviations(graph, model, param));
 }
 
-ct_status *ct_init_build(const ct_model *model, ct_dtype dtype, uint64_t seed, ct_graph **out_graph)
+ct_status *ct_init_build(const ct_model *model, const ct_parallel *parallel, ct_dtype dtype, uint64_t seed,
+                         ct_graph **out_graph)
 {
     *out_graph = NULL;
     ct_graph *graph = ct_graph_new("initial_weights");
+    ct_parallel_attach(graph, parallel);
     for (int i = 0; i < model->num_params; i++) {
         ct_tensor *value = initial_value(graph, model, &model->params[i], seed);
         ct_output(graph, model->params[i].name, ct_convert(value, dtype), NULL);
+        if (!ct_parallel_of(graph)) continue;
+        ct_sharding stored = ct_parallel_stored(parallel, value->rank, value->axes);
+        ct_parallel_set_output(graph, i, &stored);
     }
     ct_status *status = ct_graph_check(graph);
     if (status)

@@ -8,7 +8,8 @@
 
 #include "models/model.h"
 
-/* No inputs; outputs: the parameters in the model's order. */
-CT_MUST_USE ct_status *ct_init_build(const ct_model *model, ct_dtype dtype, uint64_t seed, ct_graph **out_graph);
+/* No inputs; outputs: the parameters in the model's order, lying as parallel (may be NULL) stores them. */
+CT_MUST_USE ct_status *ct_init_build(const ct_model *model, const ct_parallel *parallel, ct_dtype dtype, uint64_t seed,
+                                     ct_graph **out_graph);
 
 #endif

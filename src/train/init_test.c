@@ -1,5 +1,5 @@
-/* Initial weights: the same bits from stacked and separate layers, on one device and on two, and on the host; the
- * distributions are TorchTitan's.
+/* Initial weights: the same bits from stacked and separate layers, on one device and spread over four, and on the host;
+ * the distributions are TorchTitan's.
  */
 #include "train/init.h"
 
@@ -67,27 +67,26 @@ static void host_values(const char *family, const char *name, int64_t layer, int
     }
 }
 
-/* Every parameter on every device against the host's. */
+/* Every parameter against the host's. */
 static void expect_host_bits(const char *family, const ct_model *model, const ct_train_state *state, uint64_t seed)
 {
-    for (int device = 0; device < state->session->num_devices; device++)
-        for (int i = 0; i < model->num_params; i++) {
-            const ct_model_param *param = &model->params[i];
-            ct_array array;
-            expect_ok(ct_buffer_to_array(state->buffers[(size_t)device * state->num_buffers + (size_t)i], &array));
-            int64_t layers = ct_model_param_layers(model, param), count = param->num_elements / layers;
-            float *expected = ct_alloc((size_t)count * sizeof(float));
-            for (int64_t layer = 0; layer < layers; layer++) {
-                char buffer[256];
-                const char *name = ct_model_hf_name(param, layer, buffer);
-                host_values(family, name, param->stacked ? layer : param->layer, model->config.dim, seed, count,
-                            expected);
-                if (memcmp((float *)array.data + layer * count, expected, (size_t)count * sizeof(float)) != 0)
-                    fail_msg("%s %s has other bits on device %d than on the host", family, name, device);
-            }
-            free(expected);
-            ct_array_free(&array);
+    for (int i = 0; i < model->num_params; i++) {
+        const ct_model_param *param = &model->params[i];
+        ct_array array;
+        expect_ok(ct_train_state_param(state, i, &array));
+        int64_t layers = ct_model_param_layers(model, param), count = param->num_elements / layers;
+        float *expected = ct_alloc((size_t)count * sizeof(float));
+        for (int64_t layer = 0; layer < layers; layer++) {
+            char buffer[256];
+            const char *name = ct_model_hf_name(param, layer, buffer);
+            host_values(family, name, param->stacked ? layer : param->layer, model->config.dim, seed, count, expected);
+            if (memcmp((float *)array.data + layer * count, expected, (size_t)count * sizeof(float)) != 0)
+                fail_msg("%s %s has other bits on %d devices than on the host", family, name,
+                         state->session->num_devices);
         }
+        free(expected);
+        ct_array_free(&array);
+    }
 }
 
 static void test_bits(void **state)
@@ -95,13 +94,17 @@ static void test_bits(void **state)
     (void)state;
     static const char *const families[] = {"llama3", "qwen3"};
     const uint64_t seed = 0x123456789abcdef0; /* both words of the key count */
-    for (int num_devices = 1; num_devices <= 2; num_devices++) {
+    for (int num_devices = 1; num_devices <= 4; num_devices += 3) {
         ct_session *session = open_session(num_devices);
         for (size_t i = 0; i < 2 * CT_COUNT(families); i++) {
             if (num_devices > 1 && i % 2 == 0) continue; /* separate layers are what one device has shown */
             ct_model *model = new_model(families[i / 2], &SMALL, i % 2);
+            ct_parallel parallel = {.table = ct_model_sharding(model), .zero_stage = 3, .replicate_below = 1};
+            ct_mesh_opts mesh = {.degrees = {1, -1, 1, CT_MIN(num_devices, 2)}, .num_devices = num_devices};
+            expect_ok(ct_mesh_init(&mesh, &parallel.mesh));
+            parallel.partition = CT_PARTITION_SHARDY;
             ct_train_state train;
-            ct_train_state_init(&train, session, model, CT_DTYPE_F32, CT_DTYPE_F32);
+            ct_train_state_init(&train, session, model, &parallel, CT_DTYPE_F32, CT_DTYPE_F32);
             expect_ok(ct_train_state_from_seed(&train, seed));
             expect_host_bits(families[i / 2], model, &train, seed);
             ct_train_state_deinit(&train);
@@ -118,8 +121,8 @@ static void test_bf16(void **state)
     ct_session *session = open_session(1);
     ct_model *model = new_model("llama3", &SMALL, true);
     ct_train_state wide, narrow;
-    ct_train_state_init(&wide, session, model, CT_DTYPE_F32, CT_DTYPE_F32);
-    ct_train_state_init(&narrow, session, model, CT_DTYPE_BF16, CT_DTYPE_BF16);
+    ct_train_state_init(&wide, session, model, NULL, CT_DTYPE_F32, CT_DTYPE_F32);
+    ct_train_state_init(&narrow, session, model, NULL, CT_DTYPE_BF16, CT_DTYPE_BF16);
     expect_ok(ct_train_state_from_seed(&wide, 1));
     expect_ok(ct_train_state_from_seed(&narrow, 1));
     for (size_t i = 0; i < narrow.num_buffers; i++) {
@@ -151,7 +154,7 @@ static void test_distributions(void **state)
     ct_session *session = open_session(1);
     ct_model *model = new_model("llama3", NULL, false);
     ct_train_state train;
-    ct_train_state_init(&train, session, model, CT_DTYPE_F32, CT_DTYPE_F32);
+    ct_train_state_init(&train, session, model, NULL, CT_DTYPE_F32, CT_DTYPE_F32);
     expect_ok(ct_train_state_from_seed(&train, 42));
     for (int i = 0; i < model->num_params; i++) {
         const ct_model_param *param = &model->params[i];

@@ -355,9 +355,16 @@ int64_t ct_recipe_num_microbatches(const ct_recipe *recipe)
 {
     int64_t global = recipe->training.global_batch_size;
     if (global == -1) return 1;
-    int64_t num = global / recipe->training.local_batch_size / recipe->device.count;
-    CT_ASSERT(num * recipe->training.local_batch_size * recipe->device.count == global);
-    return num;
+    int64_t unit = recipe->training.local_batch_size * ct_recipe_num_data_parallel(recipe);
+    CT_ASSERT(global % unit == 0);
+    return global / unit;
+}
+
+int64_t ct_recipe_num_data_parallel(const ct_recipe *recipe)
+{
+    /* degrees were checked to multiply to device.count */
+    return recipe->device.count / recipe->parallelism.context_parallel_degree /
+           recipe->parallelism.tensor_parallel_degree;
 }
 
 ct_lr_schedule ct_recipe_lr_schedule(const ct_recipe *recipe)

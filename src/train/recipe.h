@@ -22,6 +22,7 @@
 #include "graph/remat.h"
 #include "optim/schedule.h"
 #include "pjrt/value.h"
+#include "spmd/parallel.h"
 
 typedef enum ct_recipe_dataset { CT_DATASET_TEXT, CT_DATASET_TOKENS } ct_recipe_dataset;
 
@@ -29,6 +30,12 @@ typedef enum ct_recipe_optimizer_implementation {
     CT_OPTIMIZER_FUSED,                 /* moments in float32 */
     CT_OPTIMIZER_FUSED_OPT_STATES_BF16, /* moments in bfloat16 */
 } ct_recipe_optimizer_implementation;
+
+typedef enum ct_recipe_rotate {
+    CT_RECIPE_ROTATE_ALLGATHER,
+    CT_RECIPE_ROTATE_RING,
+    CT_RECIPE_ROTATE_ALLTOALL, /* PyTorch's name of its ring */
+} ct_recipe_rotate;
 
 typedef struct ct_recipe_list {
     const char *const *items;
@@ -48,7 +55,7 @@ typedef struct ct_recipe {
         bool scan_layers;
     } model;
     struct {
-        int64_t local_batch_size;  /* sequences per device and microbatch */
+        int64_t local_batch_size;  /* sequences per data parallel rank and microbatch */
         int64_t global_batch_size; /* -1: no accumulation; see ct_recipe_num_microbatches */
         int64_t seq_len;
         int64_t steps;
@@ -58,7 +65,23 @@ typedef struct ct_recipe {
         double max_norm; /* infinite: no clipping */
         ct_dtype dtype;
         ct_dtype mixed_precision_param;
+        ct_dtype mixed_precision_reduce;
     } training;
+    struct {
+        int64_t data_parallel_replicate_degree;
+        int64_t data_parallel_shard_degree; /* -1: what is left of device.count */
+        int64_t tensor_parallel_degree;
+        int64_t context_parallel_degree;
+        bool enable_sequence_parallel;
+        bool disable_loss_parallel;
+        ct_recipe_rotate context_parallel_rotate_method;
+        ct_reshard fsdp_reshard_after_forward;
+        int64_t zero_stage;
+        int64_t fsdp_prefetch;
+        int64_t fsdp_replicate_below;
+        bool reduce_each_microbatch;
+        ct_partition partitioner;
+    } parallelism;
     struct {
         const char *name; /* "AdamW" */
         double lr, beta1, beta2, eps, weight_decay;
@@ -139,6 +162,9 @@ const char *ct_recipe_where(const ct_recipe *recipe, const char *key);
 
 /* Microbatches per step (gradient accumulation): 1 for global_batch_size = -1. Checked at loading to divide. */
 int64_t ct_recipe_num_microbatches(const ct_recipe *recipe);
+
+/* Data parallel ranks, replicated and sharded: each has its own sequences. */
+int64_t ct_recipe_num_data_parallel(const ct_recipe *recipe);
 
 /* The recipe's learning rate schedule. */
 ct_lr_schedule ct_recipe_lr_schedule(const ct_recipe *recipe);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "spmd/mesh.h"
 #include "train/recipe_schema.h"
 
 typedef struct check {
@@ -43,8 +44,49 @@ static void check_batch(const check *c, int64_t data_parallel_count)
     ct__recipe_mistake(
         c->mistakes, where(c, "training.global_batch_size"),
         "training.global_batch_size must be -1 or a multiple of training.local_batch_size x data parallel "
-        "devices = %lld x %lld, found %lld",
+        "ranks = %lld x %lld, found %lld",
         (long long)local, (long long)data_parallel_count, (long long)global);
+}
+
+static const char *const DEGREES[] = {
+    "parallelism.tensor_parallel_degree",
+    "parallelism.context_parallel_degree",
+    "parallelism.data_parallel_shard_degree",
+    "parallelism.data_parallel_replicate_degree",
+    "device.count",
+};
+
+/* The degrees against device.count, then what they share out; what needs the model is checked with it (setup.c). */
+static void check_parallelism(const check *c)
+{
+    const ct_recipe *recipe = c->recipe;
+    const char *given = NULL;
+    for (size_t i = 0; i < CT_COUNT(DEGREES); i++) {
+        if (!are_fine(c, DEGREES[i], NULL)) return;
+        if (!given && is_given(c, DEGREES[i])) given = DEGREES[i];
+    }
+    ct_mesh_opts opts = {.degrees = {[CT_MESH_DP_REPLICATE] = recipe->parallelism.data_parallel_replicate_degree,
+                                     [CT_MESH_DP_SHARD] = recipe->parallelism.data_parallel_shard_degree,
+                                     [CT_MESH_CP] = recipe->parallelism.context_parallel_degree,
+                                     [CT_MESH_TP] = recipe->parallelism.tensor_parallel_degree},
+                         .num_devices = recipe->device.count};
+    ct_mesh mesh;
+    ct_status *status = ct_mesh_init(&opts, &mesh);
+    if (status) {
+        ct__recipe_mistake(c->mistakes, where(c, given ? given : "device.count"),
+                           "%s (device.count); change a degree or device.count", ct_status_message(status));
+        ct_status_free(status);
+        return;
+    }
+    check_batch(c, mesh.degrees[CT_MESH_DP_REPLICATE] * mesh.degrees[CT_MESH_DP_SHARD]);
+    int64_t cp = mesh.degrees[CT_MESH_CP], tp = mesh.degrees[CT_MESH_TP], seq_len = recipe->training.seq_len;
+    if (!recipe->parallelism.enable_sequence_parallel) tp = 1;
+    int64_t unit = (cp > 1 ? 2 * cp : 1) * tp;
+    if (are_fine(c, "training.seq_len", "parallelism.enable_sequence_parallel") && seq_len % unit)
+        ct__recipe_mistake(c->mistakes, where(c, "training.seq_len"),
+                           "training.seq_len must be a multiple of %lld, found %lld: 2 x context_parallel_degree %lld "
+                           "when that is more than 1, x tensor_parallel_degree %lld when enable_sequence_parallel",
+                           (long long)unit, (long long)seq_len, (long long)cp, (long long)mesh.degrees[CT_MESH_TP]);
 }
 
 static void check_schedule(const check *c)
@@ -118,7 +160,7 @@ void ct__recipe_check(const ct_recipe *recipe, const ct_recipe_load_opts *opts, 
         ct__recipe_mistake(mistakes, recipe->path ? recipe->path : "recipe", "training.dataset_path is required: %s",
                            recipe->training.dataset == CT_DATASET_TOKENS ? "a safetensors file with a tensor \"tokens\""
                                                                          : "a text file");
-    check_batch(&c, CT_MAX(recipe->device.count, 1));
+    check_parallelism(&c);
     check_checkpoint(&c);
     check_remat(&c);
     check_device(&c);

@@ -1,7 +1,7 @@
 /* The table of recipe keys. A key stands here if and only if the trainer acts on it.
  *
  * Names and defaults are TorchTitan's (its TPU fork's where the two differ); scan_layers, activation_checkpoint.save,
- * compile.* and device.* are ours.
+ * parallelism's from zero_stage on, compile.* and device.* are ours.
  */
 #include "train/recipe_schema.h"
 
@@ -24,7 +24,7 @@ const ct__recipe_key ct__recipe_keys[] = {
      .help = "one loop over the layers in the program, in place of a copy of the block per layer"},
 
     {"training", "local_batch_size", CT__RECIPE_INT, AT(training.local_batch_size), "8", .min = 1, .max = MAX_COUNT,
-     .aliases = "training.batch_size", .help = "sequences per device in one forward pass"},
+     .aliases = "training.batch_size", .help = "sequences per data parallel rank in one forward pass"},
     {"training", "global_batch_size", CT__RECIPE_INT, AT(training.global_batch_size), "-1", .min = -1, .max = MAX_COUNT,
      .help = "sequences per step over all devices; gradients are accumulated to reach it; -1: no accumulation"},
     {"training", "seq_len", CT__RECIPE_INT, AT(training.seq_len), "2048", .min = 1, .max = MAX_COUNT,
@@ -43,6 +43,39 @@ const ct__recipe_key ct__recipe_keys[] = {
      .help = "type of the master weights"},
     {"training", "mixed_precision_param", CT__RECIPE_DTYPE, AT(training.mixed_precision_param), "bfloat16",
      .allowed = "bfloat16|float32", .help = "type of weights and activations in forward and backward"},
+    {"training", "mixed_precision_reduce", CT__RECIPE_DTYPE, AT(training.mixed_precision_reduce), "float32",
+     .allowed = "float32|bfloat16", .help = "type in which gradients are summed over devices"},
+
+    {"parallelism", "data_parallel_replicate_degree", CT__RECIPE_INT, AT(parallelism.data_parallel_replicate_degree),
+     "1", .min = 1, .max = MAX_COUNT,
+     .help = "groups of devices with the whole state each, that share the batch (DDP; with sharding: HSDP)"},
+    {"parallelism", "data_parallel_shard_degree", CT__RECIPE_INT, AT(parallelism.data_parallel_shard_degree), "-1",
+     .min = -1, .max = MAX_COUNT,
+     .help = "devices that share the batch and the state (FSDP); -1: device.count divided by the other degrees"},
+    {"parallelism", "tensor_parallel_degree", CT__RECIPE_INT, AT(parallelism.tensor_parallel_degree), "1", .min = 1,
+     .max = MAX_COUNT, .help = "devices that share heads, feed-forward and vocabulary of each layer"},
+    {"parallelism", "context_parallel_degree", CT__RECIPE_INT, AT(parallelism.context_parallel_degree), "1", .min = 1,
+     .max = MAX_COUNT, .help = "devices that share each sequence, head and tail balanced for the causal mask"},
+    {"parallelism", "enable_sequence_parallel", CT__RECIPE_BOOL, AT(parallelism.enable_sequence_parallel), "true",
+     .help = "with tensor parallel: what lies between layers is split along the sequence"},
+    {"parallelism", "disable_loss_parallel", CT__RECIPE_BOOL, AT(parallelism.disable_loss_parallel), "false",
+     .help = "with tensor parallel: logits are gathered over the vocabulary before the loss"},
+    {"parallelism", "context_parallel_rotate_method", CT__RECIPE_CHOICE,
+     AT(parallelism.context_parallel_rotate_method), "allgather", .allowed = "allgather|ring|alltoall",
+     .help = "how attention sees other devices' keys: gathered, or passed around (alltoall is PyTorch's name of that)"},
+    {"parallelism", "fsdp_reshard_after_forward", CT__RECIPE_CHOICE, AT(parallelism.fsdp_reshard_after_forward),
+     "default", .allowed = "default|always|never",
+     .help = "drop gathered weights after the forward pass and gather them again; default: all but the head's"},
+    {"parallelism", "zero_stage", CT__RECIPE_INT, AT(parallelism.zero_stage), "3", .min = 1, .max = 3,
+     .help = "what lies sharded: 1 moments, 2 gradients too, 3 parameters too (FSDP)"},
+    {"parallelism", "fsdp_prefetch", CT__RECIPE_INT, AT(parallelism.fsdp_prefetch), "1", .min = 0, .max = 1,
+     .help = "layers whose weights are gathered ahead of use"},
+    {"parallelism", "fsdp_replicate_below", CT__RECIPE_INT, AT(parallelism.fsdp_replicate_below), "65536", .min = 1,
+     .max = MAX_COUNT, .help = "parameters of fewer elements per layer lie whole on each device"},
+    {"parallelism", "reduce_each_microbatch", CT__RECIPE_BOOL, AT(parallelism.reduce_each_microbatch), "true",
+     .help = "with accumulation: gradients are reduced in each microbatch, not held whole until the last"},
+    {"parallelism", "partitioner", CT__RECIPE_CHOICE, AT(parallelism.partitioner), "manual",
+     .allowed = "manual|shardy", .help = "who makes the local program: ctitan, or XLA's partitioner"},
 
     {"optimizer", "name", CT__RECIPE_STRING, AT(optimizer.name), "AdamW", .allowed = "AdamW", .help = "optimizer"},
     {"optimizer", "lr", CT__RECIPE_FLOAT, AT(optimizer.lr), "8e-4", .min = 0,

@@ -241,7 +241,7 @@ static void test_ten_mistakes(void **state)
         "\"often\"\n"
         "  r.toml: model.name is required: one of \"llama3\", \"qwen3\"\n"
         "  r.toml:9: training.global_batch_size must be -1 or a multiple of training.local_batch_size x data parallel "
-        "devices = 4 x 1, found 10");
+        "ranks = 4 x 1, found 10");
     assert_null(recipe);
 }
 
@@ -260,7 +260,7 @@ static void test_impossible_values(void **state)
                "--training.local_batch_size=-1: training.local_batch_size " COUNT "-1");
     expect_one(MODEL, "--training.global_batch_size=0",
                "--training.global_batch_size=0: training.global_batch_size must be -1 or a multiple of "
-               "training.local_batch_size x data parallel devices = 8 x 1, found 0");
+               "training.local_batch_size x data parallel ranks = 8 x 1, found 0");
     expect_one(MODEL, "--optimizer.lr=inf",
                "--optimizer.lr=inf: optimizer.lr must be a number of at least 0, found inf");
     expect_one(MODEL, "--optimizer.lr=-1e-3",

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "train/setup.h"
+#include "train/state.h"
 #include "train/step.h"
 
 static int count_operations(const char *text)
@@ -24,15 +25,16 @@ ct_status *ct_train_report_make(const ct_recipe *recipe, const char *program_pat
     ct_str_init(&text);
     ct_status *status = NULL;
     CT_TRY_OUT(ct_recipe_model(recipe, &model));
-    ct_step_opts step = ct_recipe_step(recipe);
+    ct_parallel parallel;
+    CT_TRY_OUT(ct_recipe_parallel(recipe, model, 0, NULL, &parallel));
+    ct_step_opts step = ct_recipe_step(recipe, &parallel);
     CT_TRY_OUT(ct_train_step_build(model, &step, &graph));
     CT_TRY_OUT(ct_graph_print(graph, &text));
-    double bytes_per_param = (double)ct_dtype_bytes(step.param_dtype) + 2 * (double)ct_dtype_bytes(step.moment_dtype);
     out_report->num_params = ct_model_num_params(&model->config, model->family);
     out_report->flops_per_token = ct_model_flops_per_token(model, step.seq_len);
     out_report->tokens_per_step = step.batch * step.num_microbatches * step.seq_len;
-    out_report->state_bytes = bytes_per_param * (double)out_report->num_params;
-    out_report->state_bytes_per_device = out_report->state_bytes;
+    out_report->state_bytes_per_device =
+        ct_train_state_bytes(model, &parallel, step.param_dtype, step.moment_dtype, &out_report->state_bytes);
     out_report->program_bytes = text.length;
     out_report->num_operations = count_operations(text.data);
     if (program_path) status = ct_file_write(program_path, text.data, text.length);

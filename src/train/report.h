@@ -10,7 +10,7 @@ typedef struct ct_train_report {
     double flops_per_token;
     int64_t tokens_per_step;
     double state_bytes;            /* parameters and moments */
-    double state_bytes_per_device; /* every device holds all of it */
+    double state_bytes_per_device; /* its parts, padding included */
     size_t program_bytes;          /* of StableHLO text */
     int num_operations;
 } ct_train_report;

@@ -79,15 +79,32 @@ static ct_status *put_scalar(ct_session *session, ct_dtype dtype, const void *va
     return ct_buffer_from_host(ct_session_device(session, 0), &array, NULL, NULL, out_buffer);
 }
 
-static ct_status *run(ct_session *session, const ct_model *model, ct_buffer *const *params, ct_array *tokens,
-                      int32_t position, const ct_sample_opts *opts)
+/* The parameters whole on device 0: out_params[num_params], the caller's to free where the state is spread out. */
+static ct_status *gather(const ct_train_state *state, ct_buffer **out_params)
+{
+    if (state->session->num_devices == 1) {
+        memcpy(out_params, state->buffers, (size_t)state->model->num_params * sizeof(*out_params));
+        return NULL;
+    }
+    for (int i = 0; i < state->model->num_params; i++) {
+        ct_array array;
+        CT_TRY(ct_train_state_param(state, i, &array));
+        ct_status *status =
+            ct_buffer_from_host(ct_session_device(state->session, 0), &array, NULL, NULL, &out_params[i]);
+        ct_array_free(&array);
+        CT_TRY(status);
+    }
+    return NULL;
+}
+
+static ct_status *run(const ct_train_state *state, ct_array *tokens, int32_t position, const ct_sample_opts *opts)
 {
     ct_graph *graph;
-    CT_TRY(build(model, tokens->sizes[0], opts->param_dtype, &graph));
-    size_t num_params = (size_t)model->num_params;
+    ct_session *session = state->session;
+    CT_TRY(build(state->model, tokens->sizes[0], state->param_dtype, &graph));
+    size_t num_params = (size_t)state->model->num_params;
     ct_buffer **arguments = ct_alloc_zeroed(num_params + 5, sizeof(*arguments)), *output = NULL;
     ct_buffer **inputs = arguments + num_params;
-    memcpy(arguments, params, num_params * sizeof(*arguments));
     uint32_t key[2];
     ct_rng_key(opts->seed, "sample", key);
     float temperature = (float)opts->temperature;
@@ -95,6 +112,7 @@ static ct_status *run(ct_session *session, const ct_model *model, ct_buffer *con
     ct_session single = *session; /* the sample needs one device only */
     single.num_devices = single.compile.num_partitions = 1;
     ct_status *status = ct_session_compile(&single, graph, NULL, &executable);
+    if (!status) status = gather(state, arguments);
     if (!status) status = ct_buffer_from_host(ct_session_device(session, 0), tokens, NULL, NULL, &inputs[0]);
     if (!status) status = put_scalar(session, CT_DTYPE_S32, &position, &inputs[1]);
     if (!status) status = put_scalar(session, CT_DTYPE_U32, &key[0], &inputs[2]);
@@ -103,6 +121,7 @@ static ct_status *run(ct_session *session, const ct_model *model, ct_buffer *con
     if (!status) status = ct_executable_execute(executable, arguments, num_params + 5, NULL, &output);
     if (!status) status = ct_buffer_to_host(output, tokens->data, ct_array_bytes(tokens), NULL);
     ct_buffers_free(inputs, 5);
+    if (session->num_devices > 1) ct_buffers_free(arguments, num_params);
     ct_buffer_free(output);
     ct_executable_free(executable);
     ct_graph_free(graph);
@@ -110,14 +129,14 @@ static ct_status *run(ct_session *session, const ct_model *model, ct_buffer *con
     return status;
 }
 
-ct_status *ct_sample(ct_session *session, const ct_model *model, ct_buffer *const *params,
-                     const ct_tokenizer *tokenizer, const ct_sample_opts *opts, ct_str *out_text)
+ct_status *ct_sample(const ct_train_state *state, const ct_tokenizer *tokenizer, const ct_sample_opts *opts,
+                     ct_str *out_text)
 {
     int32_t *ids;
     size_t num_ids;
     ct_tokenizer_encode_opts encode = {.add_bos = true};
     CT_TRY(ct_tokenizer_encode(tokenizer, opts->prompt, strlen(opts->prompt), &encode, &ids, &num_ids));
-    int64_t size = CT_MIN((int64_t)num_ids + opts->max_tokens, model->config.max_seq_len);
+    int64_t size = CT_MIN((int64_t)num_ids + opts->max_tokens, state->model->config.max_seq_len);
     ct_status *status = NULL;
     if (!num_ids || (int64_t)num_ids >= size) {
         status = ct_error(CT_CODE_INVALID_ARGUMENT,
@@ -126,7 +145,7 @@ ct_status *ct_sample(ct_session *session, const ct_model *model, ct_buffer *cons
     } else {
         ct_array tokens = ct_array_new(CT_DTYPE_S32, &size, 1);
         memcpy(tokens.data, ids, num_ids * sizeof(*ids));
-        status = run(session, model, params, &tokens, (int32_t)num_ids, opts);
+        status = run(state, &tokens, (int32_t)num_ids, opts);
         const int32_t *chosen = tokens.data;
         int64_t end = (int64_t)num_ids;
         while (end < size && chosen[end] != ct_tokenizer_eos(tokenizer)) end++;

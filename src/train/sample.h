@@ -6,19 +6,18 @@
 
 #include "models/model.h"
 #include "tokenizer/tokenizer.h"
-#include "train/session.h"
+#include "train/state.h"
 
 typedef struct ct_sample_opts {
     const char *prompt;
     int64_t max_tokens;
     double temperature; /* 0: the likeliest token each time */
     uint64_t seed;
-    ct_dtype param_dtype;
 } ct_sample_opts;
 
-/* params: the model's buffers on device 0. Appends prompt and continuation to out_text, up to the end-of-document
- * token. */
-CT_MUST_USE ct_status *ct_sample(ct_session *session, const ct_model *model, ct_buffer *const *params,
-                                 const ct_tokenizer *tokenizer, const ct_sample_opts *opts, ct_str *out_text);
+/* Appends prompt and continuation to out_text, up to the end-of-document token. One device runs it; where parameters
+ * are spread over several they are gathered there. */
+CT_MUST_USE ct_status *ct_sample(const ct_train_state *state, const ct_tokenizer *tokenizer, const ct_sample_opts *opts,
+                                 ct_str *out_text);
 
 #endif

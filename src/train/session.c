@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/box.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -70,25 +71,81 @@ ct_status *ct_session_replicate(const ct_session *session, const ct_array *array
     return NULL;
 }
 
-ct_status *ct_session_share(const ct_session *session, const ct_array *array, int dim, ct_buffer **out_buffers,
-                            size_t stride)
+typedef struct part {
+    int64_t offsets[CT_MAX_RANK], valid[CT_MAX_RANK], local[CT_MAX_RANK];
+    bool is_empty; /* padding alone */
+} part;
+
+static part part_of(const ct_layout *layout, int64_t device)
 {
-    int count = session->num_devices;
-    if (count == 1) return ct_session_replicate(session, array, out_buffers, stride);
-    CT_ASSERT(array->sizes[dim] % count == 0);
-    ct_array part = *array;
-    part.sizes[dim] /= count;
-    size_t part_bytes = ct_array_bytes(&part);
-    size_t outer = (size_t)ct_num_elements(array->sizes, dim), chunk = part_bytes / outer;
-    char *bytes = ct_alloc(part_bytes);
-    part.data = bytes;
-    ct_status *status = NULL;
-    for (int d = 0; d < count && !status; d++) {
-        for (size_t i = 0; i < outer; i++)
-            memcpy(bytes + i * chunk, (const char *)array->data + (i * (size_t)count + (size_t)d) * chunk, chunk);
-        status =
-            ct_buffer_from_host(ct_session_device(session, d), &part, NULL, NULL, &out_buffers[(size_t)d * stride]);
+    part p = {0};
+    ct_sharding_box(layout->mesh, &layout->sharding, layout->rank, layout->sizes, device, p.offsets, p.valid, p.local);
+    for (int i = 0; i < layout->rank; i++) p.is_empty = p.is_empty || !p.valid[i];
+    return p;
+}
+
+ct_status *ct_session_put(const ct_session *session, const ct_layout *layout, ct_session_fill *fill, void *context,
+                          ct_buffer **out_buffers, size_t stride)
+{
+    CT_ASSERT(layout->mesh->num_devices == session->num_devices);
+    for (int d = 0; d < session->num_devices; d++) {
+        if (ct_sharding_holder(layout->mesh, &layout->sharding, d) != d) continue;
+        part p = part_of(layout, d);
+        ct_array block = ct_array_new(layout->dtype, p.local, layout->rank);
+        ct_status *status = p.is_empty ? NULL : fill(context, p.offsets, p.valid, &block);
+        for (int e = d; e < session->num_devices && !status; e++)
+            if (ct_sharding_holder(layout->mesh, &layout->sharding, e) == d)
+                status = ct_buffer_from_host(ct_session_device(session, e), &block, NULL, NULL,
+                                             &out_buffers[(size_t)e * stride]);
+        ct_array_free(&block);
+        CT_TRY(status);
     }
-    free(bytes);
-    return status;
+    return NULL;
+}
+
+static ct_status *fill_from_array(void *context, const int64_t *offsets, const int64_t *valid, ct_array *block)
+{
+    const ct_array *array = context;
+    ct_box_copy(array->rank, valid, ct_dtype_bytes(array->dtype), &(ct_box_side){array->data, array->sizes, offsets},
+                &(ct_box_side){block->data, block->sizes, NULL});
+    return NULL;
+}
+
+ct_status *ct_session_share(const ct_session *session, const ct_array *array, const ct_layout *layout,
+                            ct_buffer **out_buffers, size_t stride)
+{
+    CT_ASSERT(array->rank == layout->rank && array->dtype == layout->dtype);
+    if (session->num_devices == 1) return ct_session_replicate(session, array, out_buffers, stride);
+    return ct_session_put(session, layout, fill_from_array, (void *)(uintptr_t)array, out_buffers, stride);
+}
+
+ct_status *ct_session_fetch_part(const ct_layout *layout, ct_buffer *buffer, ct_array *out_part)
+{
+    CT_TRY(ct_buffer_to_array(buffer, out_part));
+    part p = part_of(layout, 0); /* all parts have the same sizes */
+    bool is_right = out_part->rank == layout->rank && out_part->dtype == layout->dtype;
+    for (int i = 0; i < layout->rank; i++) is_right = is_right && out_part->sizes[i] == p.local[i];
+    if (!is_right) CT_BUG("a device's part has another type or other sizes than its layout says");
+    return NULL;
+}
+
+ct_status *ct_session_fetch(const ct_session *session, const ct_layout *layout, ct_buffer *const *buffers,
+                            size_t stride, ct_array *out_array)
+{
+    *out_array = ct_array_new(layout->dtype, layout->sizes, layout->rank);
+    for (int d = 0; d < session->num_devices; d++) {
+        if (ct_sharding_holder(layout->mesh, &layout->sharding, d) != d) continue;
+        part p = part_of(layout, d);
+        if (p.is_empty) continue;
+        ct_array block;
+        ct_status *status = ct_session_fetch_part(layout, buffers[(size_t)d * stride], &block);
+        if (status) {
+            ct_array_free(out_array);
+            return status;
+        }
+        ct_box_copy(layout->rank, p.valid, ct_dtype_bytes(layout->dtype), &(ct_box_side){block.data, block.sizes, NULL},
+                    &(ct_box_side){out_array->data, out_array->sizes, p.offsets});
+        ct_array_free(&block);
+    }
+    return NULL;
 }

@@ -7,6 +7,7 @@
 
 #include "graph/graph.h"
 #include "pjrt/executable.h"
+#include "spmd/sharding.h"
 
 typedef struct ct_session_opts {
     ct_plugin_opts plugin;
@@ -36,8 +37,30 @@ CT_MUST_USE ct_status *ct_session_compile(ct_session *session, ct_graph *graph, 
 /* Starts copies of array to every device: out_buffers[device * stride]. The array may change on return. */
 CT_MUST_USE ct_status *ct_session_replicate(const ct_session *session, const ct_array *array, ct_buffer **out_buffers,
                                             size_t stride);
-/* Shares array out over the devices by equal parts of dim. */
-CT_MUST_USE ct_status *ct_session_share(const ct_session *session, const ct_array *array, int dim,
+
+/* How an array lies on the devices, device d of the session being device d of the mesh. */
+typedef struct ct_layout {
+    const ct_mesh *mesh;
+    ct_sharding sharding;
+    ct_dtype dtype;
+    int rank;
+    int64_t sizes[CT_MAX_RANK]; /* of the whole array */
+} ct_layout;
+
+/* Makes the bytes of one device's part: the box [offsets, offsets + valid) of the whole array, at the start of block,
+ * which is zero. */
+typedef ct_status *ct_session_fill(void *context, const int64_t *offsets, const int64_t *valid, ct_array *block);
+
+/* Puts an array on the devices, one part on the host at a time, each made once: out_buffers[device * stride]. */
+CT_MUST_USE ct_status *ct_session_put(const ct_session *session, const ct_layout *layout, ct_session_fill *fill,
+                                      void *context, ct_buffer **out_buffers, size_t stride);
+/* The same from a whole array, which may change on return; layout's type is the array's. */
+CT_MUST_USE ct_status *ct_session_share(const ct_session *session, const ct_array *array, const ct_layout *layout,
                                         ct_buffer **out_buffers, size_t stride);
+/* The part of one device, padding included; waits. Freed with ct_array_free. */
+CT_MUST_USE ct_status *ct_session_fetch_part(const ct_layout *layout, ct_buffer *buffer, ct_array *out_part);
+/* The whole array from buffers[device * stride], freed with ct_array_free. */
+CT_MUST_USE ct_status *ct_session_fetch(const ct_session *session, const ct_layout *layout, ct_buffer *const *buffers,
+                                        size_t stride, ct_array *out_array);
 
 #endif

@@ -43,14 +43,58 @@ double ct_model_flops_per_token(const ct_model *model, int64_t seq_len)
                           .seq_len = seq_len});
 }
 
-ct_step_opts ct_recipe_step(const ct_recipe *recipe)
+/* A size of the model that tensor parallel shares out. */
+static ct_status *check_shared(const ct_recipe *recipe, const char *what, int64_t size)
+{
+    int64_t tp = recipe->parallelism.tensor_parallel_degree;
+    if (size % tp == 0) return NULL;
+    return ct_error(CT_CODE_INVALID_ARGUMENT,
+                    "parallelism.tensor_parallel_degree = %lld must divide the model's %s = %lld (%s)", (long long)tp,
+                    what, (long long)size, ct_recipe_where(recipe, "parallelism.tensor_parallel_degree"));
+}
+
+ct_status *ct_recipe_parallel(const ct_recipe *recipe, const ct_model *model, int num_torus, const int64_t *torus,
+                              ct_parallel *out_parallel)
+{
+    ct_mesh_opts mesh = {.degrees = {[CT_MESH_DP_REPLICATE] = recipe->parallelism.data_parallel_replicate_degree,
+                                     [CT_MESH_DP_SHARD] = recipe->parallelism.data_parallel_shard_degree,
+                                     [CT_MESH_CP] = recipe->parallelism.context_parallel_degree,
+                                     [CT_MESH_TP] = recipe->parallelism.tensor_parallel_degree},
+                         .num_devices = recipe->device.count,
+                         .num_torus = num_torus,
+                         .num_kv_heads = model->config.num_kv_heads};
+    for (int i = 0; i < num_torus; i++) mesh.torus[i] = torus[i];
+    bool is_gathered = recipe->parallelism.context_parallel_rotate_method == CT_RECIPE_ROTATE_ALLGATHER;
+    *out_parallel = (ct_parallel){
+        .table = ct_model_sharding(model),
+        .sequence_parallel = recipe->parallelism.enable_sequence_parallel,
+        .loss_parallel = !recipe->parallelism.disable_loss_parallel,
+        .rotate = is_gathered ? CT_ROTATE_ALLGATHER : CT_ROTATE_RING,
+        .reshard_after_forward = recipe->parallelism.fsdp_reshard_after_forward,
+        .zero_stage = (int)recipe->parallelism.zero_stage,
+        .reduce_once = !recipe->parallelism.reduce_each_microbatch,
+        .prefetch = (int)recipe->parallelism.fsdp_prefetch,
+        .reduce_dtype = recipe->training.mixed_precision_reduce,
+        .partition = recipe->parallelism.partitioner,
+        .replicate_below = recipe->parallelism.fsdp_replicate_below,
+    };
+    CT_TRY(check_shared(recipe, "heads", model->config.num_heads));
+    CT_TRY(check_shared(recipe, "ffn", model->config.ffn_dim));
+    CT_TRY_NOTE(ct_mesh_init(&mesh, &out_parallel->mesh), "%s",
+                ct_recipe_where(recipe, "parallelism.tensor_parallel_degree"));
+    return ct_model_check_parallel(model, out_parallel,
+                                   recipe->training.local_batch_size * ct_recipe_num_data_parallel(recipe),
+                                   recipe->training.seq_len);
+}
+
+ct_step_opts ct_recipe_step(const ct_recipe *recipe, const ct_parallel *parallel)
 {
     bool bf16_moments = recipe->optimizer.implementation == CT_OPTIMIZER_FUSED_OPT_STATES_BF16;
     return (ct_step_opts){
-        .batch = recipe->training.local_batch_size * recipe->device.count,
+        .batch = recipe->training.local_batch_size * ct_recipe_num_data_parallel(recipe),
         .seq_len = recipe->training.seq_len,
         .num_microbatches = ct_recipe_num_microbatches(recipe),
-        .num_devices = recipe->device.count,
+        .parallel = parallel,
         .param_dtype = recipe->training.dtype,
         .moment_dtype = bf16_moments ? CT_DTYPE_BF16 : CT_DTYPE_F32,
         .compute_dtype = recipe->training.mixed_precision_param,

@@ -2,8 +2,11 @@
  *
  *   buffers: [device][param 0 .. P-1 | exp_avg 0 .. P-1 | exp_avg_sq 0 .. P-1 | halted]    as the step takes them
  *
- * Every device holds the whole state. In checkpoints stacked parameters are kept layer by layer under Hugging Face's
- * names; moments are "state.{name}.exp_avg" and "state.{name}.exp_avg_sq".
+ * Each device holds its part of every parameter and moment, as ct_parallel says (all of it on one device). In
+ * checkpoints stacked parameters are kept layer by layer under Hugging Face's names; moments are
+ * "state.{name}.exp_avg" and "state.{name}.exp_avg_sq". A save writes the devices' parts, each once; a load reads the
+ * parts that its own devices want, whatever the mesh of the run that saved. At most one part of one parameter is on the
+ * host at a time.
  */
 #ifndef CT_TRAIN_STATE_H
 #define CT_TRAIN_STATE_H
@@ -15,13 +18,15 @@
 typedef struct ct_train_state {
     ct_session *session;
     const ct_model *model;
+    const ct_parallel *parallel;
     ct_dtype param_dtype, moment_dtype;
     size_t num_buffers; /* per device: 3 P + 1 */
     ct_buffer **buffers;
 } ct_train_state;
 
-void ct_train_state_init(ct_train_state *state, ct_session *session, const ct_model *model, ct_dtype param_dtype,
-                         ct_dtype moment_dtype);
+/* parallel: NULL for one device; else its mesh is of the session's devices. */
+void ct_train_state_init(ct_train_state *state, ct_session *session, const ct_model *model, const ct_parallel *parallel,
+                         ct_dtype param_dtype, ct_dtype moment_dtype);
 void ct_train_state_deinit(ct_train_state *state);
 
 /* Initial weights from the seed; moments zero. */
@@ -30,6 +35,11 @@ CT_MUST_USE ct_status *ct_train_state_from_seed(ct_train_state *state, uint64_t 
 CT_MUST_USE ct_status *ct_train_state_from_hf(ct_train_state *state, const char *folder);
 /* All of it, or only the weights, from a saved step. */
 CT_MUST_USE ct_status *ct_train_state_load(ct_train_state *state, const ct_checkpoint *checkpoint, bool weights_only);
+/* One parameter whole, on the host; freed with ct_array_free. */
+CT_MUST_USE ct_status *ct_train_state_param(const ct_train_state *state, int param, ct_array *out_array);
+/* Bytes of parameters and moments on one device (the most that any has), and in all without copies and padding. */
+double ct_train_state_bytes(const ct_model *model, const ct_parallel *parallel, ct_dtype param_dtype,
+                            ct_dtype moment_dtype, double *out_total);
 /* Saves a step with info. Waits for the work that makes the state. */
 CT_MUST_USE ct_status *ct_train_state_save(ct_train_state *state, const char *folder, int64_t step, const char *info);
 

@@ -2,11 +2,11 @@
 #include "train/step.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "autodiff/grad.h"
 #include "base/alloc.h"
+#include "graph/node.h"
 #include "graph/ops.h"
 
 typedef struct step_builder {
@@ -132,34 +132,72 @@ static void build_step(ct_graph *graph, const ct_model *model, const ct_step_opt
     ct_scope_pop(graph);
 }
 
-/* Data parallel over a mesh of one axis: the batch in parts, everything else whole on every device. */
-static void place(ct_graph *graph, const ct_model *model, const ct_step_opts *opts)
+/* ---- where inputs and outputs lie ---- */
+
+typedef ct_sharding sharding_fn(const ct_parallel *parallel, int rank, const ct_axis *axes);
+
+static void place_input(ct_graph *graph, int index, sharding_fn *of)
 {
-    if (opts->num_devices <= 1 || ct_graph_has_failed(graph)) return;
-    char mesh[32];
-    snprintf(mesh, sizeof(mesh), "dp=%lld", (long long)opts->num_devices);
-    ct_graph_set_mesh(graph, mesh);
-    int num_state = 3 * model->num_params + 1;
-    for (int i = 0; i < ct_graph_num_inputs(graph); i++)
-        ct_graph_set_input_sharding(graph, ct_graph_input_tensor(graph, i),
-                                    i >= num_state && i < num_state + 4 ? "batch=dp" : "");
-    for (int i = 0; i < ct_graph_num_outputs(graph); i++) ct_graph_set_output_sharding(graph, i, "");
+    const ct_parallel *parallel = ct_parallel_of(graph);
+    if (!parallel || ct_graph_has_failed(graph)) return;
+    const ct_tensor *input = ct_graph_input_tensor(graph, index);
+    ct_sharding sharding = of ? of(parallel, input->rank, input->axes) : (ct_sharding){0};
+    ct_parallel_set_input(graph, input, &sharding);
 }
 
-ct_status *ct_train_step_build(const ct_model *model, const ct_step_opts *opts, ct_graph **out_graph)
+static void place_output(ct_graph *graph, int index, sharding_fn *of)
 {
-    *out_graph = NULL;
-    ct_graph *graph = ct_graph_new("train_step");
-    ct_tensor **tensors = ct_alloc((size_t)model->num_params * 6 * sizeof(*tensors));
-    build_step(graph, model, opts, tensors);
-    place(graph, model, opts);
-    free(tensors);
+    const ct_parallel *parallel = ct_parallel_of(graph);
+    if (!parallel || ct_graph_has_failed(graph)) return;
+    const ct_tensor *output = ct_graph_output_tensor(graph, index);
+    ct_sharding sharding = of ? of(parallel, output->rank, output->axes) : (ct_sharding){0};
+    ct_parallel_set_output(graph, index, &sharding);
+}
+
+/* Parameters as stored, moments as they are, the batch as activations, the rest whole on every device. */
+static void place_step(ct_graph *graph, int num_params)
+{
+    int num_state = 3 * num_params;
+    for (int i = 0; i < num_state; i++) {
+        sharding_fn *of = i < num_params ? ct_parallel_stored : ct_parallel_moment;
+        place_input(graph, i, of);
+        place_output(graph, i, of);
+    }
+    for (int i = num_state; i < ct_graph_num_inputs(graph); i++)
+        place_input(graph, i, i > num_state && i <= num_state + 4 ? ct_parallel_activation : NULL);
+    for (int i = num_state; i < ct_graph_num_outputs(graph); i++) place_output(graph, i, NULL);
+}
+
+static void place_score(ct_graph *graph, int num_params, const ct_score_opts *opts)
+{
+    for (int i = 0; i < ct_graph_num_inputs(graph); i++)
+        place_input(graph, i, i < num_params ? ct_parallel_stored : ct_parallel_activation);
+    int first_gradient = opts->logits ? 3 : 2;
+    for (int i = 0; i < ct_graph_num_outputs(graph); i++)
+        place_output(graph, i, i == 0 ? NULL : i < first_gradient ? ct_parallel_activation : ct_parallel_moment);
+}
+
+/* The finished graph, or its error. */
+static ct_status *finish(ct_graph *graph, ct_graph **out_graph)
+{
     ct_status *status = ct_graph_check(graph);
     if (status)
         ct_graph_free(graph);
     else
         *out_graph = graph;
     return status;
+}
+
+ct_status *ct_train_step_build(const ct_model *model, const ct_step_opts *opts, ct_graph **out_graph)
+{
+    *out_graph = NULL;
+    ct_graph *graph = ct_graph_new("train_step");
+    ct_parallel_attach(graph, opts->parallel);
+    ct_tensor **tensors = ct_alloc((size_t)model->num_params * 6 * sizeof(*tensors));
+    build_step(graph, model, opts, tensors);
+    place_step(graph, model->num_params);
+    free(tensors);
+    return finish(graph, out_graph);
 }
 
 static void build_score(ct_graph *graph, const ct_model *model, const ct_score_opts *opts, ct_tensor **params,
@@ -188,13 +226,10 @@ ct_status *ct_score_build(const ct_model *model, const ct_score_opts *opts, ct_g
 {
     *out_graph = NULL;
     ct_graph *graph = ct_graph_new("score");
+    ct_parallel_attach(graph, opts->parallel);
     ct_tensor **tensors = ct_alloc((size_t)model->num_params * 2 * sizeof(*tensors));
     build_score(graph, model, opts, tensors, tensors + model->num_params);
+    place_score(graph, model->num_params, opts);
     free(tensors);
-    ct_status *status = ct_graph_check(graph);
-    if (status)
-        ct_graph_free(graph);
-    else
-        *out_graph = graph;
-    return status;
+    return finish(graph, out_graph);
 }

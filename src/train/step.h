@@ -18,12 +18,12 @@
 #include "optim/adamw.h"
 
 typedef struct ct_step_opts {
-    int64_t batch, seq_len;   /* of one microbatch, over all devices */
-    int64_t num_devices;      /* that share the batch, each with the whole state; 0 means 1 */
-    int64_t num_microbatches; /* gradient accumulation inside the program */
-    ct_dtype param_dtype;     /* of the master weights */
-    ct_dtype moment_dtype;    /* f32 or bf16 */
-    ct_dtype compute_dtype;   /* f32 or bf16 */
+    int64_t batch, seq_len;      /* of one microbatch, over all devices */
+    int64_t num_microbatches;    /* gradient accumulation inside the program */
+    const ct_parallel *parallel; /* how the model lies on its mesh; NULL: one device. Must outlive the graph */
+    ct_dtype param_dtype;        /* of the master weights */
+    ct_dtype moment_dtype;       /* f32 or bf16 */
+    ct_dtype compute_dtype;      /* f32 or bf16 */
     ct_remat_policy remat;
     double max_norm; /* infinite: no clipping */
     ct_adamw_opts adamw;
@@ -38,6 +38,7 @@ CT_MUST_USE ct_status *ct_train_step_build(const ct_model *model, const ct_step_
 typedef struct ct_score_opts {
     int64_t batch, seq_len;
     bool logits, gradients;
+    const ct_parallel *parallel; /* NULL: one device */
 } ct_score_opts;
 
 /* Forward, and on demand backward, in f32: inputs params, tokens, labels (s32 [batch seq]); outputs loss f32 (mean over

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "data/loader.h"
 #include "formats/json.h"
+#include "spmd/balance.h"
 #include "train/metrics.h"
 #include "train/metrics_flops.h"
 #include "train/sample.h"
@@ -35,7 +36,10 @@ typedef struct trainer {
     ct_model *model;
     ct_session *session;
     ct_train_state state;
+    ct_parallel parallel;
     ct_step_opts step_opts;
+    int64_t *column_order; /* of the sequence's columns on the devices (spmd/balance.h); NULL: as they are */
+    ct_array columns;      /* a batch input in that order */
     ct_graph *graph;
     ct_executable *executable;
     ct_tokenizer *tokenizer;
@@ -140,7 +144,8 @@ static ct_status *load_weights(trainer *t, const char *path)
 static ct_status *make_state(trainer *t)
 {
     const ct_recipe *recipe = t->recipe;
-    ct_train_state_init(&t->state, t->session, t->model, t->step_opts.param_dtype, t->step_opts.moment_dtype);
+    ct_train_state_init(&t->state, t->session, t->model, &t->parallel, t->step_opts.param_dtype,
+                        t->step_opts.moment_dtype);
     if (recipe->checkpoint.enable) {
         int64_t step = recipe->checkpoint.load_step;
         bool newest = step < 0;
@@ -203,6 +208,33 @@ static ct_status *write_recipe(const trainer *t)
 
 /* ---- steps ---- */
 
+/* The columns of a batch input as context parallel wants them; the array itself where it does not care. */
+static ct_array ordered(trainer *t, const ct_array *array)
+{
+    if (!t->column_order) return *array;
+    int64_t rows = array->sizes[0], seq_len = array->sizes[1];
+    if (!t->columns.data) t->columns = ct_array_new(CT_DTYPE_S32, array->sizes, 2);
+    const int32_t *from = array->data;
+    int32_t *to = t->columns.data;
+    for (int64_t row = 0; row < rows; row++, from += seq_len)
+        for (int64_t i = 0; i < seq_len; i++) *to++ = from[t->column_order[i]];
+    return t->columns;
+}
+
+/* [global batch, seq], as [accum, batch, seq] with microbatches; each device gets its box. */
+static ct_status *put_batch(trainer *t, const ct_array *whole, ct_buffer **out_buffers)
+{
+    ct_array array = ordered(t, whole);
+    ct_axis axes[3] = {
+        {"accum", t->step_opts.num_microbatches}, {"batch", t->step_opts.batch}, {"seq", t->step_opts.seq_len}};
+    int first = t->step_opts.num_microbatches > 1 ? 0 : 1;
+    ct_layout layout = {.mesh = &t->parallel.mesh, .dtype = array.dtype, .rank = 3 - first};
+    layout.sharding = ct_parallel_activation(&t->parallel, layout.rank, axes + first);
+    array.rank = layout.rank;
+    for (int i = 0; i < layout.rank; i++) array.sizes[i] = layout.sizes[i] = axes[first + i].size;
+    return ct_session_share(t->session, &array, &layout, out_buffers, NUM_BATCH_INPUTS);
+}
+
 /* Puts the inputs of step n on the devices. */
 static ct_status *put_next(trainer *t, int64_t n)
 {
@@ -215,18 +247,7 @@ static ct_status *put_next(trainer *t, int64_t n)
         return ct_error(CT_CODE_INVALID_ARGUMENT, "step %lld: all labels of the batch are %d, so it has no loss",
                         (long long)n, CT_IGNORED_LABEL);
     const ct_array *arrays[4] = {&batch->inputs, &batch->labels, &batch->positions, &batch->segment_ids};
-    for (int i = 0; i < 4; i++) {
-        ct_array array = *arrays[i]; /* [global batch, seq] -> [accum, batch, seq] */
-        int batch_dim = 0;
-        if (t->step_opts.num_microbatches > 1) {
-            array.rank = 3;
-            array.sizes[0] = t->step_opts.num_microbatches;
-            array.sizes[1] = t->step_opts.batch;
-            array.sizes[2] = t->step_opts.seq_len;
-            batch_dim = 1;
-        }
-        CT_TRY(ct_session_share(t->session, &array, batch_dim, &t->next_inputs[i], NUM_BATCH_INPUTS));
-    }
+    for (int i = 0; i < 4; i++) CT_TRY(put_batch(t, arrays[i], &t->next_inputs[i]));
     t->next_lr = t->recipe->optimizer.lr * ct_lr_factor(&t->schedule, n - 1);
     t->next_num_tokens = batch->inputs.sizes[0] * batch->inputs.sizes[1];
     double corrections[2];
@@ -378,15 +399,22 @@ static ct_status *print_sample(trainer *t)
     ct_sample_opts opts = {.prompt = recipe->sample.prompt,
                            .max_tokens = recipe->sample.max_tokens,
                            .temperature = recipe->sample.temperature,
-                           .seed = (uint64_t)recipe->debug.seed,
-                           .param_dtype = t->state.param_dtype};
+                           .seed = (uint64_t)recipe->debug.seed};
     ct_str text;
     ct_str_init(&text);
-    ct_status *status = ct_sample(t->session, t->model, t->state.buffers, t->tokenizer, &opts, &text);
+    ct_status *status = ct_sample(&t->state, t->tokenizer, &opts, &text);
     if (!status) printf("---- sample ----\n%s\n----------------\n", text.data);
     fflush(stdout);
     ct_str_deinit(&text);
     return status;
+}
+
+static ct_status *order_columns(trainer *t)
+{
+    int64_t cp = t->parallel.mesh.degrees[CT_MESH_CP], seq_len = t->step_opts.seq_len;
+    if (cp == 1) return NULL;
+    t->column_order = ct_alloc((size_t)seq_len * sizeof(*t->column_order));
+    return ct_head_tail_order(seq_len, cp, t->column_order);
 }
 
 static ct_status *run(trainer *t)
@@ -396,7 +424,9 @@ static ct_status *run(trainer *t)
     ct_info("Model %s %s size: %lld total parameters", recipe->model.name, recipe->model.flavor,
             (long long)ct_model_num_params(&t->model->config, t->model->family));
     t->schedule = ct_recipe_lr_schedule(recipe);
-    t->step_opts = ct_recipe_step(recipe);
+    CT_TRY(ct_recipe_parallel(recipe, t->model, 0, NULL, &t->parallel));
+    t->step_opts = ct_recipe_step(recipe, &t->parallel);
+    CT_TRY(order_columns(t));
     t->checkpoint_folder = ct_path_join(recipe->dump_folder, recipe->checkpoint.folder);
     CT_TRY(ct_session_open(&t->opts->session, &t->session));
     CT_TRY(open_data(t));
@@ -431,6 +461,8 @@ static void free_all(trainer *t)
     ct_graph_free(t->graph);
     ct_session_close(t->session);
     ct_model_free(t->model);
+    ct_array_free(&t->columns);
+    free(t->column_order);
     free(t->next_inputs);
     free(t->arguments);
     free(t->outputs);

@@ -10,21 +10,60 @@
 
 void ct_model_param_sizes(const ct_model *model, int param, int *out_rank, int64_t out_sizes[CT_MAX_RANK])
 {
-    /* "layers=28 heads=16 ...": the model wrote it */
-    int rank = 0;
-    for (const char *p = model->params[param].axes; (p = strchr(p, '=')); p++)
-        out_sizes[rank++] = strtoll(p + 1, NULL, 10);
-    *out_rank = rank;
+    const ct_model_param *p = &model->params[param];
+    for (int i = 0; i < p->rank; i++) out_sizes[i] = p->dims[i].size;
+    *out_rank = p->rank;
 }
 
-static ct_status *check_finite(const ct_safetensors_tensor *tensor, const float *values, int64_t count)
+/* Elements [begin, begin + count) of the tensor, all finite. */
+static ct_status *read_run(const ct_safetensors_tensor *tensor, int64_t begin, int64_t count, float *out_values)
 {
+    ct_safetensors_tensor run = *tensor;
+    size_t element_bytes = tensor->dtype == CT_DTYPE_INVALID ? 1 : ct_dtype_bytes(tensor->dtype);
+    run.rank = 1;
+    run.sizes[0] = count;
+    run.data = (const char *)tensor->data + (size_t)begin * element_bytes;
+    run.size_bytes = (size_t)count * element_bytes;
+    CT_TRY(ct_safetensors_read_f32(&run, out_values, count));
     for (int64_t i = 0; i < count; i++)
-        if (!isfinite(values[i]))
+        if (!isfinite(out_values[i]))
             return ct_error(CT_CODE_INVALID_ARGUMENT,
                             "%s: tensor %s must be finite, found %f at index %lld; the checkpoint is damaged",
-                            tensor->path, tensor->name, (double)values[i], (long long)i);
+                            tensor->path, tensor->name, (double)out_values[i], (long long)(begin + i));
     return NULL;
+}
+
+/* A box of the tensor, dense. */
+static ct_status *read_box(const ct_safetensors_tensor *tensor, const int64_t *offsets, const int64_t *sizes,
+                           float *out_values)
+{
+    int rank = tensor->rank, outer = rank; /* dims [outer, rank) are one run */
+    int64_t run = 1;
+    while (outer > 0) {
+        outer--;
+        run *= sizes[outer];
+        if (sizes[outer] != tensor->sizes[outer]) break;
+    }
+    int64_t place[CT_MAX_RANK] = {0};
+    for (int dim = 0; dim >= 0; out_values += run) {
+        int64_t begin = 0;
+        for (int i = 0; i < rank; i++) begin = begin * tensor->sizes[i] + offsets[i] + place[i];
+        CT_TRY(read_run(tensor, begin, run, out_values));
+        for (dim = outer - 1; dim >= 0 && ++place[dim] == sizes[dim]; dim--) place[dim] = 0;
+    }
+    return NULL;
+}
+
+ct_status *ct_weights_read_box(const ct_safetensors *file, const ct_model_param *param, int64_t layer,
+                               const int64_t *offsets, const int64_t *sizes, float *out_values)
+{
+    char buffer[256];
+    const ct_safetensors_tensor *tensor;
+    int64_t hf_offsets[CT_MAX_RANK], hf_sizes[CT_MAX_RANK];
+    CT_TRY(ct_safetensors_find(file, ct_model_hf_name(param, layer, buffer), &tensor));
+    CT_TRY(ct_safetensors_check_shape(tensor, param->hf_sizes, param->hf_rank));
+    ct_model_hf_box(param, offsets, sizes, hf_offsets, hf_sizes);
+    return read_box(tensor, hf_offsets, hf_sizes, out_values);
 }
 
 ct_status *ct_weights_read(const ct_safetensors *file, const ct_model *model, int index, ct_array *out_array)
@@ -32,19 +71,14 @@ ct_status *ct_weights_read(const ct_safetensors *file, const ct_model *model, in
     const ct_model_param *param = &model->params[index];
     int rank;
     int64_t sizes[CT_MAX_RANK];
+    const int64_t none[CT_MAX_RANK] = {0};
     ct_model_param_sizes(model, index, &rank, sizes);
     *out_array = ct_array_new(CT_DTYPE_F32, sizes, rank);
     int64_t layers = ct_model_param_layers(model, param), count = param->num_elements / layers;
     float *values = out_array->data;
     ct_status *status = NULL;
-    for (int64_t layer = 0; layer < layers && !status; layer++, values += count) {
-        char buffer[256];
-        const ct_safetensors_tensor *tensor;
-        status = ct_safetensors_find(file, ct_model_hf_name(param, layer, buffer), &tensor);
-        if (!status) status = ct_safetensors_check_shape(tensor, param->hf_sizes, param->hf_rank);
-        if (!status) status = ct_safetensors_read_f32(tensor, values, count);
-        if (!status) status = check_finite(tensor, values, count);
-    }
+    for (int64_t layer = 0; layer < layers && !status; layer++, values += count)
+        status = ct_weights_read_box(file, param, layer, none, sizes + (param->stacked ? 1 : 0), values);
     if (status) ct_array_free(out_array);
     return status;
 }

@@ -11,6 +11,10 @@
 CT_MUST_USE ct_status *ct_weights_read(const ct_safetensors *file, const ct_model *model, int param,
                                        ct_array *out_array);
 
+/* The box [offsets, offsets + sizes) of one layer of a parameter (without its axis layers), dense. */
+CT_MUST_USE ct_status *ct_weights_read_box(const ct_safetensors *file, const ct_model_param *param, int64_t layer,
+                                           const int64_t *offsets, const int64_t *sizes, float *out_values);
+
 /* One warning line when the folder holds tensors that the model does not take. */
 void ct_weights_warn_unused(const ct_safetensors *file, const ct_model *model);
 
