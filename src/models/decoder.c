@@ -71,6 +71,11 @@ ct_tensor *ct_model_hidden(const ct_model *model, ct_tensor *const *params, ct_t
         context.segments = segments;
         context.kv_segments = ct_rename(segments, "seq", "kv_seq");
     }
+    const ct_parallel *parallel = ct_parallel_of(graph);
+    if (parallel && parallel->mesh.degrees[CT_MESH_CP] > 1) { /* the trainer reorders columns for balance */
+        context.positions = positions;
+        context.kv_positions = ct_rename(positions, "seq", "kv_seq");
+    }
     ct_scope_pop(graph);
     x = layers(model, params + 1, x, &context, opts ? opts->remat : NULL);
     ct_scope_push(graph, "norm");

@@ -10,7 +10,8 @@ typedef struct ct_block_context {
     const ct_model_config *config;
     ct_dtype compute_dtype;
     ct_rope rope;
-    ct_tensor *segments, *kv_segments; /* s32 [batch seq], [batch kv_seq]; NULL: one document per row */
+    ct_tensor *segments, *kv_segments;   /* s32 [batch seq], [batch kv_seq]; NULL: one document per row */
+    ct_tensor *positions, *kv_positions; /* the same, for attention; NULL: columns are in their order */
 } ct_block_context;
 
 /* x [batch seq dim] -> [batch seq dim]. weights: the family's layer parameters in table order, of one layer. */

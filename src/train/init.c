@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "graph/node.h"
 #include "graph/ops.h"
+#include "spmd/localize.h"
 
 /* The standard deviations of a parameter's layers: a scalar, or [layers] for a stacked one. */
 static ct_tensor *deviations(ct_graph *graph, const ct_model *model, const ct_model_param *param)
@@ -57,6 +58,8 @@ ct_status *ct_init_build(const ct_model *model, const ct_parallel *parallel, ct_
         ct_parallel_set_output(graph, i, &stored);
     }
     ct_status *status = ct_graph_check(graph);
+    if (!status && ct_parallel_of(graph) && parallel->partition == CT_PARTITION_MANUAL)
+        status = ct_localize(graph, NULL);
     if (status)
         ct_graph_free(graph);
     else

@@ -102,7 +102,7 @@ static void test_bits(void **state)
             ct_parallel parallel = {.table = ct_model_sharding(model), .zero_stage = 3, .replicate_below = 1};
             ct_mesh_opts mesh = {.degrees = {1, -1, 1, CT_MIN(num_devices, 2)}, .num_devices = num_devices};
             expect_ok(ct_mesh_init(&mesh, &parallel.mesh));
-            parallel.partition = CT_PARTITION_SHARDY;
+            parallel.partition = i == 1 ? CT_PARTITION_MANUAL : CT_PARTITION_SHARDY;
             ct_train_state train;
             ct_train_state_init(&train, session, model, &parallel, CT_DTYPE_F32, CT_DTYPE_F32);
             expect_ok(ct_train_state_from_seed(&train, seed));

@@ -72,7 +72,7 @@ ct_status *ct_recipe_parallel(const ct_recipe *recipe, const ct_model *model, in
         .rotate = is_gathered ? CT_ROTATE_ALLGATHER : CT_ROTATE_RING,
         .reshard_after_forward = recipe->parallelism.fsdp_reshard_after_forward,
         .zero_stage = (int)recipe->parallelism.zero_stage,
-        .reduce_once = !recipe->parallelism.reduce_each_microbatch,
+        .reduce_once = !recipe->parallelism.reduce_each_microbatch && ct_recipe_num_microbatches(recipe) > 1,
         .prefetch = (int)recipe->parallelism.fsdp_prefetch,
         .reduce_dtype = recipe->training.mixed_precision_reduce,
         .partition = recipe->parallelism.partitioner,

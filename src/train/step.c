@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "graph/node.h"
 #include "graph/ops.h"
+#include "spmd/points.h"
 
 typedef struct step_builder {
     const ct_model *model;
@@ -59,7 +60,10 @@ static void loss_and_gradients(ct_graph *graph, step_builder *builder, ct_tensor
         .axis = "accum", .num_carries = num_params + 1, .carries = carries, .num_inputs = 4, .inputs = batch};
     ct_scan(graph, &opts, accumulate, builder, carries, NULL);
     *out_loss = carries[0];
-    for (int i = 0; i < num_params; i++) out_gradients[i] = carries[i + 1];
+    /* gradients that were not reduced in each microbatch are now */
+    bool is_due = builder->opts->parallel && builder->opts->parallel->reduce_once;
+    for (int i = 0; i < num_params; i++)
+        out_gradients[i] = is_due ? ct_store(carries[i + 1], builder->params[i]) : carries[i + 1];
     free(carries);
 }
 
@@ -178,9 +182,11 @@ static void place_score(ct_graph *graph, int num_params, const ct_score_opts *op
 }
 
 /* The finished graph, or its error. */
-static ct_status *finish(ct_graph *graph, ct_graph **out_graph)
+static ct_status *finish(ct_graph *graph, ct_localize_report *report, ct_graph **out_graph)
 {
+    const ct_parallel *parallel = ct_parallel_of(graph);
     ct_status *status = ct_graph_check(graph);
+    if (!status && parallel && parallel->partition == CT_PARTITION_MANUAL) status = ct_localize(graph, report);
     if (status)
         ct_graph_free(graph);
     else
@@ -197,7 +203,7 @@ ct_status *ct_train_step_build(const ct_model *model, const ct_step_opts *opts, 
     build_step(graph, model, opts, tensors);
     place_step(graph, model->num_params);
     free(tensors);
-    return finish(graph, out_graph);
+    return finish(graph, opts->report, out_graph);
 }
 
 static void build_score(ct_graph *graph, const ct_model *model, const ct_score_opts *opts, ct_tensor **params,
@@ -231,5 +237,5 @@ ct_status *ct_score_build(const ct_model *model, const ct_score_opts *opts, ct_g
     build_score(graph, model, opts, tensors, tensors + model->num_params);
     place_score(graph, model->num_params, opts);
     free(tensors);
-    return finish(graph, out_graph);
+    return finish(graph, NULL, out_graph);
 }

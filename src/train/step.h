@@ -16,11 +16,13 @@
 
 #include "models/model.h"
 #include "optim/adamw.h"
+#include "spmd/localize.h"
 
 typedef struct ct_step_opts {
     int64_t batch, seq_len;      /* of one microbatch, over all devices */
     int64_t num_microbatches;    /* gradient accumulation inside the program */
     const ct_parallel *parallel; /* how the model lies on its mesh; NULL: one device. Must outlive the graph */
+    ct_localize_report *report;  /* NULL, or an empty one that gets the collectives of a localized program */
     ct_dtype param_dtype;        /* of the master weights */
     ct_dtype moment_dtype;       /* f32 or bf16 */
     ct_dtype compute_dtype;      /* f32 or bf16 */

@@ -41,7 +41,11 @@ static ct_tensor *attention(const qwen3_block *w, ct_tensor *x, const ct_block_c
     q = ct_checkpoint_name(q, "query");
     k = ct_checkpoint_name(k, "key");
     v = ct_checkpoint_name(v, "value");
-    ct_attention_opts opts = {.causal = true, .segments = c->segments, .kv_segments = c->kv_segments};
+    ct_attention_opts opts = {.causal = true,
+                              .positions = c->positions,
+                              .kv_positions = c->kv_positions,
+                              .segments = c->segments,
+                              .kv_segments = c->kv_segments};
     ct_tensor *o = ct_attention(q, ct_rename(k, "seq", "kv_seq"), ct_rename(v, "seq", "kv_seq"), &opts);
     o = ct_checkpoint_name(o, "attention_out");
     return ct_linear(o, ct_use(w->wo, dtype)); /* contracts heads and head_dim */
