@@ -57,6 +57,14 @@ static void test_defaults(void **state)
     assert_true(recipe->optimizer.eps == 1e-8 && recipe->optimizer.weight_decay == 0.1);
     assert_int_equal(recipe->optimizer.implementation, CT_OPTIMIZER_FUSED);
     assert_int_equal(recipe->lr_scheduler.warmup_steps, 200);
+    assert_int_equal(recipe->training.mixed_precision_reduce, CT_DTYPE_F32);
+    assert_int_equal(recipe->parallelism.data_parallel_replicate_degree, 1);
+    assert_int_equal(recipe->parallelism.data_parallel_shard_degree, -1);
+    assert_int_equal(recipe->parallelism.zero_stage, 3);
+    assert_int_equal(recipe->parallelism.fsdp_prefetch, 1);
+    assert_true(recipe->parallelism.enable_sequence_parallel && recipe->parallelism.reduce_each_microbatch);
+    assert_int_equal(recipe->parallelism.partitioner, CT_PARTITION_MANUAL);
+    assert_int_equal(ct_recipe_num_data_parallel(recipe), 1);
     assert_int_equal(recipe->lr_scheduler.total_steps, -1);
     assert_true(recipe->lr_scheduler.decay_ratio == -1);
     assert_int_equal(recipe->metrics.log_freq, 10);
@@ -223,14 +231,16 @@ static void test_ten_mistakes(void **state)
     expect_mistakes(
         status,
         "r.toml: 10 mistakes in the recipe:\n"
-        "  r.toml:3: unknown section [trainnig]; did you mean [training]? There are [model], [training], [optimizer], "
+        "  r.toml:3: unknown section [trainnig]; did you mean [training]? There are [model], [training], "
+        "[parallelism], [optimizer], "
         "[lr_scheduler], [metrics], [checkpoint], [activation_checkpoint], [compile], [device], [sample], [debug]\n"
         "  r.toml:6: unknown key training.stpes; did you mean training.steps? [training] has local_batch_size, "
-        "global_batch_size, seq_len, steps, dataset, dataset_path, shuffle, max_norm, dtype, mixed_precision_param\n"
+        "global_batch_size, seq_len, steps, dataset, dataset_path, shuffle, max_norm, dtype, mixed_precision_param, "
+        "mixed_precision_reduce\n"
         "  r.toml:7: training.seq_len must be a whole number of at least 1 and at most 2147483647, found \"long\"\n"
         "  r.toml:10: unknown key training.warmup_steps; did you mean lr_scheduler.warmup_steps? [training] has "
         "local_batch_size, global_batch_size, seq_len, steps, dataset, dataset_path, shuffle, max_norm, dtype, "
-        "mixed_precision_param\n"
+        "mixed_precision_param, mixed_precision_reduce\n"
         "  r.toml:12: optimizer.lr must be a number of at least 0, found nan\n"
         "  r.toml:13: optimizer.beta2 must be a number from 0 to below 1, found 1\n"
         "  r.toml:15: activation_checkpoint.mode must be one of \"none\", \"selective\", \"full\", found \"selectve\"; "
@@ -314,6 +324,21 @@ static void test_rules_between_keys(void **state)
                "r.toml:6: device.plugin_path needs device.platform = \"cpu\", \"cuda\" or \"tpu\", found the path "
                "\"/a/p.so\"; leave one of the two out");
 
+    expect_one(MODEL "[parallelism]\ntensor_parallel_degree = 3\n[device]\ncount = 8\n", NULL,
+               "r.toml:5: parallelism: data_parallel_replicate_degree 1 x data_parallel_shard_degree -1 x "
+               "context_parallel_degree 1 x tensor_parallel_degree 3 (-1: what is left) does not divide 8, the number "
+               "of devices (device.count); change a degree or device.count");
+    expect_one(MODEL "[parallelism]\ncontext_parallel_degree = 2\ntensor_parallel_degree = 4\n[device]\ncount = 8\n",
+               "--training.seq_len=24",
+               "--training.seq_len=24: training.seq_len must be a multiple of 16, found 24: 2 x "
+               "context_parallel_degree 2 when that is more than 1, x tensor_parallel_degree 4 when "
+               "enable_sequence_parallel");
+    /* tensor and context parallel devices share their sequences */
+    expect_one(MODEL "[parallelism]\ntensor_parallel_degree = 2\ncontext_parallel_degree = 2\n[device]\ncount = 8\n",
+               "--training.global_batch_size=24",
+               "--training.global_batch_size=24: training.global_batch_size must be -1 or a multiple of "
+               "training.local_batch_size x data parallel ranks = 8 x 2, found 24");
+
     ct_recipe *recipe;
     ct_recipe_load_opts opts = {.needs_data = true};
     const char *text = MODEL "[training]\nglobal_batch_size = 32\n[device]\ncount = 3\n";
@@ -322,7 +347,7 @@ static void test_rules_between_keys(void **state)
         "r.toml: 2 mistakes in the recipe:\n"
         "  r.toml: training.dataset_path is required: a text file\n"
         "  r.toml:5: training.global_batch_size must be -1 or a multiple of training.local_batch_size x data "
-        "parallel devices = 8 x 3, found 32");
+        "parallel ranks = 8 x 3, found 32");
 
     /* more warmup than steps is only a warning, as in TorchTitan */
     const char *argument = "--training.steps=10";
