@@ -4,6 +4,7 @@
 #include "cli/args.h"
 #include "cli/verb.h"
 #include "train/report.h"
+#include "train/report_sharding.h"
 
 static void print_bytes(const char *name, double bytes)
 {
@@ -22,11 +23,26 @@ static void print_report(const ct_recipe *recipe, const ct_train_report *report)
     printf("%-26s %18zu bytes, %d operations printed\n", "program", report->program_bytes, report->num_operations);
 }
 
+static ct_status *print_sharding(const ct_recipe *recipe)
+{
+    ct_str text;
+    ct_str_init(&text);
+    ct_status *status = ct_sharding_report(recipe, 0, NULL, &text);
+    if (!status) printf("\n%s", text.data);
+    ct_str_deinit(&text);
+    return status;
+}
+
 int ct_verb_check(int argc, char **argv)
 {
     const char *output = NULL;
-    const ct_flag flags[] = {{"program", CT_FLAG_TEXT, &output, "FILE  write the training step as StableHLO text"}};
-    ct_args args = {.usage = "ctitan check RECIPE [--section.key=value ...] [--program=FILE]",
+    bool sharding = false;
+    const ct_flag flags[] = {
+        {"program", CT_FLAG_TEXT, &output, "FILE  write the training step as StableHLO text"},
+        {"sharding", CT_FLAG_BOOL, &sharding,
+         "where every parameter and placement point lies on the mesh, and every collective of the step"},
+    };
+    ct_args args = {.usage = "ctitan check RECIPE [--section.key=value ...] [--program=FILE] [--sharding]",
                     .about = "Checks a recipe, builds its training step and says what it holds; needs no device.",
                     .flags = flags,
                     .num_flags = CT_COUNT(flags),
@@ -45,6 +61,7 @@ int ct_verb_check(int argc, char **argv)
         status = ct_recipe_load(args.positional[0], &load, &recipe);
         if (!status) status = ct_train_report_make(recipe, output, &report);
         if (!status) print_report(recipe, &report);
+        if (!status && sharding) status = print_sharding(recipe);
         code = ct_verb_fail("check", status);
     }
     ct_recipe_free(recipe);

@@ -90,8 +90,40 @@ static void test_program_size(void **state)
     ct_test_fails(1, "/nowhere/program", "check %s --program=/nowhere/program", ct_test_path("layers10.toml"));
 }
 
+static void expect_text(const ct_test_run *run, const char *text)
+{
+    if (!strstr(run->out, text)) fail_msg("wanted \"%s\" in:\n%s", text, run->out);
+}
+
+/* On a mesh the state shrinks by the shard degree, and the report says where everything lies and what moves. */
+static void test_sharding(void **state)
+{
+    (void)state;
+    static const char line[] = "check " CT_SOURCE_DIR "/recipes/qwen3/8b.toml --sharding --device.count=%d "
+                               "--parallelism.tensor_parallel_degree=%d %s";
+    ct_test_run run = ct_test_start(line, 16, 4, "");
+    ct_test_wait(&run);
+    ct_test_expect(&run, 0, "");
+    double share = (double)number(&run, "\nstate  ") / (double)number(&run, "\nstate per device");
+    assert_true(share > 0.95 * 16 && share <= 16); /* norms are whole */
+    expect_text(&run, "Mesh: dp_shard=4 tp=4, 16 devices");
+    expect_text(&run, "model.layers.*.mlp.down_proj.weight f32[layers=36 dim=4096 ffn=12288]\n"
+                      "    stored dim=dp_shard ffn=tp                [36 1024 3072] 452984832 bytes\n"
+                      "    used   ffn=tp                             [4096 3072] 25165824 bytes\n");
+    expect_text(&run, "residual bf16[batch=24 seq=2048 dim=4096]\n"
+                      "    batch=dp_shard seq=tp              [6 512 4096] 25165824 bytes\n");
+    expect_text(&run, "reduce_scatter     dp_shard                 f32      50331648 x 36   "
+                      "f32[dim=4096 ffn=3072], gradient; layers");
+    assert_null(strstr(run.out, "f32[layers=36 dim=4096 ffn=12288], ")); /* no gradient is reduced stacked */
+    ct_test_run_free(&run);
+    ct_test_fails(1, "parallelism.partitioner = \"shardy\"", line, 16, 4, "--parallelism.partitioner=shardy");
+    ct_test_fails(1, "parallelism.tensor_parallel_degree = 64 must divide the model's heads = 32", line, 64, 64, "");
+    ct_test_fails(1, "tensor_parallel_degree 3 (-1: what is left) does not divide 16", line, 16, 3, "");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_recipes), cmocka_unit_test(test_program_size)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_recipes), cmocka_unit_test(test_program_size),
+                                       cmocka_unit_test(test_sharding)};
     return cmocka_run_group_tests(tests, NULL, ct_test_world_free);
 }
