@@ -115,7 +115,7 @@ static const ct_sharding_axis AXES[] = {{"batch", "dp", NULL, false},
                                         {"kv_seq", "cp", NULL, false},
                                         {"heads", "tp", NULL, false},
                                         {"kv_heads", "tp_kv", NULL, false}};
-static const ct_sharding_table TABLE = {.axes = AXES, .num_axes = CT_COUNT(AXES)};
+static const ct_sharding_table TABLE = {.axes = AXES, .num_axes = CT_COUNT(AXES), .fsdp_axes = ""};
 
 static ct_parallel parallel_of(const context_case *c, ct_rotate rotate)
 {

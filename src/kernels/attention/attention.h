@@ -11,8 +11,12 @@
  * Positions are indices within the sequence unless given; contiguous shards of a longer sequence give theirs. A query
  * that sees nothing yields zeros and a log-sum-exp of -inf.
  *
- * Errors (kept in the graph): INVALID_ARGUMENT when an axis is missing, kv_heads does not divide heads, or only one of
- * the two segment tensors is given.
+ * Sharding: where the graph's ct_parallel has a context parallel degree, the sequence is split over it and keys and
+ * values are gathered or go round in a ring (context.h); the arrays here stay the whole ones, and where columns stand
+ * in another order than in the sequence (spmd/balance.h) positions must be given.
+ *
+ * Errors (kept in the graph): INVALID_ARGUMENT when an axis is missing, kv_heads does not divide heads, only one of the
+ * two segment tensors is given, or the mesh does not divide batch, seq, kv_seq, heads or kv_heads.
  * Source: torch.nn.functional.scaled_dot_product_attention; Ainslie et al. 2023 (grouped queries); soft cap as in
  * Gemma 2: cap * tanh(score / cap).
  */

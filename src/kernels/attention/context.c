@@ -47,7 +47,6 @@ static void collect(ct__context *context, ct_tensor *q, ct_tensor *k, ct_tensor 
     inputs[count++] = q;
     inputs[count++] = k;
     inputs[count++] = v;
-    opts->out_logsumexp = NULL;
     if (opts->causal || opts->window > 0) { /* made from whole arrays, so that each device gets its own */
         inputs[count++] = opts->positions = ct__attention_positions(opts->positions, q, "seq");
         inputs[count++] = opts->kv_positions = ct__attention_positions(opts->kv_positions, k, "kv_seq");
@@ -108,7 +107,7 @@ static void gathered_body(ct_graph *graph, void *opaque, ct_tensor *const *args,
     ct__context_parts parts = ct__context_parts_of(context, args);
     parts.opts.kv_positions = gather(context, parts.opts.kv_positions);
     parts.opts.kv_segments = gather(context, parts.opts.kv_segments);
-    parts.opts.out_logsumexp = &out_results[1];
+    if (parts.opts.out_logsumexp) parts.opts.out_logsumexp = &out_results[1];
     out_results[0] = ct__attention_plain(parts.q, gather(context, parts.k), gather(context, parts.v), &parts.opts);
 }
 
@@ -125,7 +124,7 @@ ct_tensor *ct__context_attention(const char *loc, ct_tensor *q, ct_tensor *k, ct
         ct__context_ring(loc, graph, context, inputs, outputs);
     } else {
         ct_manual_opts region = {.num_inputs = context->num_inputs,
-                                 .num_outputs = 2,
+                                 .num_outputs = opts->out_logsumexp ? 2 : 1,
                                  .inputs = inputs,
                                  .input_placements = context->placements,
                                  .output_placements =

@@ -21,7 +21,7 @@
 enum { CT__CONTEXT_MAX_INPUTS = 7 };
 
 typedef struct ct__context {
-    ct_attention_opts opts; /* which tensors there are; they themselves are of outside */
+    ct_attention_opts opts; /* which tensors there are and are wanted; they themselves are of outside */
     int64_t degree;
     const char *cp;     /* "cp_0 cp_1" */
     const char *shared; /* the mesh axes over which heads are split but kv heads are not; "" */
