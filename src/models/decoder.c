@@ -2,6 +2,14 @@
 #include "graph/ops.h"
 #include "models/family.h"
 
+const char *const *ct_model_checkpoint_names(size_t *out_count)
+{
+    static const char *const names[] = {"block_in",           "query",    "key",   "value", "attention_out",
+                                        "attention_residual", "ffn_gate", "ffn_up"};
+    *out_count = CT_COUNT(names);
+    return names;
+}
+
 void ct_model_inputs(const ct_model *model, ct_graph *graph, ct_dtype dtype, ct_tensor **out_params)
 {
     for (int i = 0; i < model->num_params; i++)

@@ -77,6 +77,9 @@ CT_MUST_USE ct_status *ct_model_check_parallel(const ct_model *model, const ct_p
 /* Declares the parameters as inputs of the graph: out_params[num_params]. */
 void ct_model_inputs(const ct_model *model, ct_graph *graph, ct_dtype dtype, ct_tensor **out_params);
 
+/* The values that blocks name for activation checkpointing (ct_checkpoint_name). */
+const char *const *ct_model_checkpoint_names(size_t *out_count);
+
 typedef struct ct_model_opts {
     ct_dtype compute_dtype;       /* of activations and of weights in use; 0: the parameters' */
     const ct_remat_policy *remat; /* per layer; NULL: none. Must live as long as the graph */

@@ -86,6 +86,7 @@ typedef struct ct_recipe {
         const char *name; /* "AdamW" */
         double lr, beta1, beta2, eps, weight_decay;
         ct_recipe_optimizer_implementation implementation;
+        bool offload_state;
     } optimizer;
     struct {
         int64_t warmup_steps;
@@ -108,7 +109,7 @@ typedef struct ct_recipe {
     } checkpoint;
     struct {
         ct_remat_mode mode;
-        ct_recipe_list save; /* with CT_REMAT_SELECTIVE: the names to save; none given: the policy's own */
+        ct_recipe_list save, offload, recompute; /* names, of ct_model_checkpoint_names */
     } activation_checkpoint;
     struct {
         const char *cache_dir; /* NULL: the user's cache folder; "": no cache */

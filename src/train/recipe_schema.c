@@ -1,7 +1,7 @@
 /* The table of recipe keys. A key stands here if and only if the trainer acts on it.
  *
  * Names and defaults are TorchTitan's (its TPU fork's where the two differ); scan_layers, activation_checkpoint.save,
- * parallelism's from zero_stage on, compile.* and device.* are ours.
+ * .offload, .recompute, optimizer.offload_state, parallelism's from zero_stage on, compile.* and device.* are ours.
  */
 #include "train/recipe_schema.h"
 
@@ -90,6 +90,8 @@ const ct__recipe_key ct__recipe_keys[] = {
      .help = "weight decay, of all parameters"},
     {"optimizer", "implementation", CT__RECIPE_CHOICE, AT(optimizer.implementation), "fused",
      .allowed = "fused|fused_opt_states_bf16", .help = "moments in float32, or in bfloat16"},
+    {"optimizer", "offload_state", CT__RECIPE_BOOL, AT(optimizer.offload_state), "false",
+     .help = "keep the moments in pinned host memory between steps"},
 
     {"lr_scheduler", "warmup_steps", CT__RECIPE_INT, AT(lr_scheduler.warmup_steps), "200", .min = 0, .max = MAX_COUNT,
      .help = "steps in which the learning rate rises from 0"},
@@ -124,6 +126,10 @@ const ct__recipe_key ct__recipe_keys[] = {
      .allowed = "none|selective|full", .help = "what the backward pass computes again: nothing, some, all of a block"},
     {"activation_checkpoint", "save", CT__RECIPE_LIST, AT(activation_checkpoint.save), "",
      .help = "names of values to save as well (\"attention_out\", \"attention_residual\"); not with mode \"none\""},
+    {"activation_checkpoint", "offload", CT__RECIPE_LIST, AT(activation_checkpoint.offload), "",
+     .help = "names of values to save in pinned host memory (\"block_in\")"},
+    {"activation_checkpoint", "recompute", CT__RECIPE_LIST, AT(activation_checkpoint.recompute), "",
+     .help = "names of values to compute again, whatever the mode"},
 
     {"compile", "cache_dir", CT__RECIPE_STRING, AT(compile.cache_dir), NULL, .may_be_empty = true,
      .help = "folder of compiled programs; unset: the user's cache folder; empty: no cache"},

@@ -93,10 +93,13 @@ ct_status *ct_session_put(const ct_session *session, const ct_layout *layout, ct
         part p = part_of(layout, d);
         ct_array block = ct_array_new(layout->dtype, p.local, layout->rank);
         ct_status *status = p.is_empty ? NULL : fill(context, p.offsets, p.valid, &block);
-        for (int e = d; e < session->num_devices && !status; e++)
-            if (ct_sharding_holder(layout->mesh, &layout->sharding, e) == d)
-                status = ct_buffer_from_host(ct_session_device(session, e), &block, NULL, NULL,
-                                             &out_buffers[(size_t)e * stride]);
+        for (int e = d; e < session->num_devices && !status; e++) {
+            if (ct_sharding_holder(layout->mesh, &layout->sharding, e) != d) continue;
+            ct_device *device = ct_session_device(session, e);
+            ct_buffer_opts opts = {0};
+            if (layout->on_host) status = ct_device_memory(device, "pinned_host", &opts.memory);
+            if (!status) status = ct_buffer_from_host(device, &block, &opts, NULL, &out_buffers[(size_t)e * stride]);
+        }
         ct_array_free(&block);
         CT_TRY(status);
     }

@@ -42,6 +42,7 @@ CT_MUST_USE ct_status *ct_session_replicate(const ct_session *session, const ct_
 typedef struct ct_layout {
     const ct_mesh *mesh;
     ct_sharding sharding;
+    bool on_host; /* in pinned memory */
     ct_dtype dtype;
     int rank;
     int64_t sizes[CT_MAX_RANK]; /* of the whole array */

@@ -6,6 +6,26 @@
 #include "base/file.h"
 #include "train/metrics_flops.h"
 
+static ct_status *check_names(const ct_recipe *recipe, const char *key, const ct_recipe_list *list)
+{
+    size_t count;
+    const char *const *names = ct_model_checkpoint_names(&count);
+    for (size_t i = 0; i < list->num_items; i++) {
+        bool is_known = false;
+        for (size_t j = 0; j < count; j++) is_known |= !strcmp(names[j], list->items[i]);
+        if (is_known) continue;
+        ct_str text;
+        ct_str_init(&text);
+        for (size_t j = 0; j < count; j++) ct_str_printf(&text, "%s%s", j ? ", " : "", names[j]);
+        ct_status *status =
+            ct_error(CT_CODE_INVALID_ARGUMENT, "%s must list values that a block names (%s), found \"%s\" (%s)", key,
+                     text.data, list->items[i], ct_recipe_where(recipe, key));
+        ct_str_deinit(&text);
+        return status;
+    }
+    return NULL;
+}
+
 ct_status *ct_recipe_model(const ct_recipe *recipe, ct_model **out_model)
 {
     *out_model = NULL;
@@ -27,6 +47,9 @@ ct_status *ct_recipe_model(const ct_recipe *recipe, ct_model **out_model)
                         "training.seq_len = %lld exceeds the model's longest sequence, %lld (%s); lower it",
                         (long long)recipe->training.seq_len, (long long)config.max_seq_len,
                         ct_recipe_where(recipe, "training.seq_len"));
+    CT_TRY(check_names(recipe, "activation_checkpoint.save", &recipe->activation_checkpoint.save));
+    CT_TRY(check_names(recipe, "activation_checkpoint.offload", &recipe->activation_checkpoint.offload));
+    CT_TRY(check_names(recipe, "activation_checkpoint.recompute", &recipe->activation_checkpoint.recompute));
     return ct_model_new(family, &config, recipe->model.scan_layers, out_model);
 }
 
@@ -100,7 +123,12 @@ ct_step_opts ct_recipe_step(const ct_recipe *recipe, const ct_parallel *parallel
         .compute_dtype = recipe->training.mixed_precision_param,
         .remat = {.mode = recipe->activation_checkpoint.mode,
                   .num_save = (int)recipe->activation_checkpoint.save.num_items,
-                  .save = recipe->activation_checkpoint.save.items},
+                  .save = recipe->activation_checkpoint.save.items,
+                  .num_offload = (int)recipe->activation_checkpoint.offload.num_items,
+                  .offload = recipe->activation_checkpoint.offload.items,
+                  .num_recompute = (int)recipe->activation_checkpoint.recompute.num_items,
+                  .recompute = recipe->activation_checkpoint.recompute.items},
+        .moments_on_host = recipe->optimizer.offload_state,
         .max_norm = recipe->training.max_norm,
         .adamw = {.beta1 = recipe->optimizer.beta1,
                   .beta2 = recipe->optimizer.beta2,

@@ -45,8 +45,10 @@ static ct_layout layout_of_param(const ct_model_param *param, const ct_parallel 
 
 static ct_layout layout_of(const ct_train_state *state, int kind, int param)
 {
-    return layout_of_param(&state->model->params[param], state->parallel, kind,
-                           kind == PARAM ? state->param_dtype : state->moment_dtype);
+    ct_layout layout = layout_of_param(&state->model->params[param], state->parallel, kind,
+                                       kind == PARAM ? state->param_dtype : state->moment_dtype);
+    layout.on_host = kind != PARAM && state->moments_on_host;
+    return layout;
 }
 
 double ct_train_state_bytes(const ct_model *model, const ct_parallel *parallel, ct_dtype param_dtype,

@@ -20,6 +20,7 @@ typedef struct ct_train_state {
     const ct_model *model;
     const ct_parallel *parallel;
     ct_dtype param_dtype, moment_dtype;
+    bool moments_on_host;
     size_t num_buffers; /* per device: 3 P + 1 */
     ct_buffer **buffers;
 } ct_train_state;

@@ -82,10 +82,12 @@ static void state_inputs(const ct_model *model, ct_graph *graph, const char *pre
     }
 }
 
-static void state_output(ct_graph *graph, ct_tensor *updated, ct_tensor *before)
+static void state_output(ct_graph *graph, ct_tensor *updated, ct_tensor *before, bool on_host)
 {
-    char *name = ct_asprintf("state.%d", ct_graph_num_outputs(graph));
-    ct_output(graph, name, updated, before);
+    int index = ct_graph_num_outputs(graph);
+    char *name = ct_asprintf("state.%d", index);
+    ct_output(graph, name, on_host ? ct_to_host(updated) : updated, before);
+    if (on_host) ct_graph_set_output_on_host(graph, index);
     free(name);
 }
 
@@ -124,11 +126,17 @@ static void build_step(ct_graph *graph, const ct_model *model, const ct_step_opt
     ct_tensor **new_params = gradients; /* each gradient is used up by its own update */
     for (int i = 0; i < n; i++) {
         ct_tensor *gradient = coefficient ? ct_mul(ct_convert(gradients[i], CT_DTYPE_F32), coefficient) : gradients[i];
-        ct_adamw_update(&opts->adamw, &step, params[i], gradient, m[i], v[i], &new_params[i], &new_m[i], &new_v[i]);
+        ct_tensor *before[2] = {m[i], v[i]};
+        for (int k = 0; k < 2 && opts->moments_on_host; k++) {
+            ct_graph_set_input_on_host(graph, before[k]);
+            before[k] = ct_to_device(before[k]);
+        }
+        ct_adamw_update(&opts->adamw, &step, params[i], gradient, before[0], before[1], &new_params[i], &new_m[i],
+                        &new_v[i]);
     }
-    for (int i = 0; i < n; i++) state_output(graph, new_params[i], params[i]);
-    for (int i = 0; i < n; i++) state_output(graph, new_m[i], m[i]);
-    for (int i = 0; i < n; i++) state_output(graph, new_v[i], v[i]);
+    for (int i = 0; i < n; i++) state_output(graph, new_params[i], params[i], false);
+    for (int i = 0; i < n; i++) state_output(graph, new_m[i], m[i], opts->moments_on_host);
+    for (int i = 0; i < n; i++) state_output(graph, new_v[i], v[i], opts->moments_on_host);
     ct_output(graph, "halted", ct_convert(ct_not(finite), CT_DTYPE_S32), halted);
     ct_tensor *metrics[CT_STEP_NUM_METRICS] = {loss, norm, ct_convert(finite, CT_DTYPE_F32)};
     for (int i = 0; i < CT_STEP_NUM_METRICS; i++) metrics[i] = ct_unsqueeze(metrics[i], "metric", 0);

@@ -26,6 +26,7 @@ typedef struct ct_step_opts {
     ct_dtype param_dtype;        /* of the master weights */
     ct_dtype moment_dtype;       /* f32 or bf16 */
     ct_dtype compute_dtype;      /* f32 or bf16 */
+    bool moments_on_host;        /* between steps, in pinned memory */
     ct_remat_policy remat;
     double max_norm; /* infinite: no clipping */
     ct_adamw_opts adamw;

@@ -146,6 +146,7 @@ static ct_status *make_state(trainer *t)
     const ct_recipe *recipe = t->recipe;
     ct_train_state_init(&t->state, t->session, t->model, &t->parallel, t->step_opts.param_dtype,
                         t->step_opts.moment_dtype);
+    t->state.moments_on_host = t->step_opts.moments_on_host;
     if (recipe->checkpoint.enable) {
         int64_t step = recipe->checkpoint.load_step;
         bool newest = step < 0;
