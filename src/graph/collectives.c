@@ -123,7 +123,7 @@ ct_tensor *ct__all_gather(const char *loc, ct_tensor *x, const char *axis, const
     int dim = ct__parse_dim(x, loc, "all_gather", axis);
     collective_attrs attrs;
     if (dim < 0 || !make_groups(x->graph, loc, "all_gather", mesh_axes, &attrs)) return x->graph->poison;
-    if (attrs.group_size == 1) return x;
+    if (attrs.group_size == 1 || !x->axes[dim].size) return x;
     attrs.dim = dim;
     ct_axis axes[CT_MAX_RANK];
     memcpy(axes, x->axes, sizeof(axes));

@@ -35,6 +35,11 @@ typedef struct placing {
     uint32_t column[CT_MAX_FACTORS]; /* mesh axes that the table's column gives to the factor's axis */
 } placing;
 
+static double bytes_of(const ct_tensor *tensor)
+{
+    return (double)ct__num_elements(tensor) * (double)ct_dtype_bytes(tensor->dtype);
+}
+
 static void rule_of(placing *p)
 {
     ct_node *node = p->node;
@@ -105,7 +110,7 @@ static void choose_lists(placing *p)
         for (int i = 0; i < p->node->num_operands; i++) {
             const ct_tensor *operand = p->node->operands[i];
             const ct_sharding *sharding = ct__value_sharding(p->l, operand);
-            double bytes = (double)ct__num_elements(operand) * (double)ct_dtype_bytes(operand->dtype);
+            double bytes = bytes_of(operand);
             for (int d = 0; d < operand->rank; d++) {
                 const ct_dim_factors *dim = &p->factors.operands[i][d];
                 if (!sharding->at.count[d] || !is_decided(p, i, d)) continue;
@@ -146,13 +151,14 @@ static int64_t parts_of(const placing *p, int factor)
     return parts;
 }
 
-/* A minor factor of a dim may be split only when the major ones are used up. */
+/* A minor factor of a dim may be split only when the major ones are used up, and not padded: that would be padding in
+ * the midst of the dim. */
 static bool clear_broken(placing *p, const ct_dim_factors *dim)
 {
     bool is_full = true, changed = false;
     for (int k = 0; k < dim->count; k++) {
         int f = dim->factors[k];
-        if (!is_full && p->lists[f].count) {
+        if ((!is_full || (k && p->lists[f].padded)) && p->lists[f].count) {
             p->lists[f] = (axis_list){0};
             changed = true;
         }
@@ -179,7 +185,8 @@ static ct_sharding sharding_of(const placing *p, int rank, const ct_dim_factors 
         for (int k = 0; k < dims[d].count; k++) {
             const axis_list *list = &p->lists[(int)dims[d].factors[k]];
             for (int j = 0; j < list->count; j++) sharding.at.mesh_axes[d][sharding.at.count[d]++] = list->axes[j];
-            if (dims[d].count == 1 && list->count) sharding.padded[d] = list->padded;
+            if (k == 0 && list->count) sharding.padded[d] = list->padded;
+            if (k > 0) sharding.padded[d] *= p->factors.sizes[(int)dims[d].factors[k]];
         }
     return sharding;
 }
@@ -199,6 +206,19 @@ static bool is_small(const ct_tensor *tensor)
     return ct__num_elements(tensor) <= SMALL_ELEMENTS;
 }
 
+/* A sum is not made longer before it is sent: broadcast, padded, converted to a wider dtype. */
+static bool grows(const placing *p)
+{
+    double before = 0, after = 0;
+    for (int i = 0; i < p->node->num_operands; i++) {
+        const ct_tensor *operand = p->node->operands[i];
+        bool is_sum = is_linear_operand(&p->factors, i) && ct__value_sharding(p->l, operand)->partial & p->partial;
+        if (is_sum) before += bytes_of(operand);
+    }
+    for (int i = 0; i < p->node->num_results; i++) after += bytes_of(p->node->results[i]);
+    return after > before;
+}
+
 static void choose_partial(placing *p)
 {
     const ct_factors *factors = &p->factors;
@@ -208,9 +228,7 @@ static void choose_partial(placing *p)
     for (int i = 0; i < node->num_operands; i++)
         if (is_linear_operand(factors, i)) p->partial |= ct__value_sharding(p->l, node->operands[i])->partial;
     p->partial &= ~split_axes(p);
-    /* a sum is not made longer before it is sent */
-    if (node->num_operands == 1 && ct_dtype_bytes(node->results[0]->dtype) > ct_dtype_bytes(node->operands[0]->dtype))
-        p->partial = 0;
+    if (grows(p)) p->partial = 0;
     for (int i = 0; i < node->num_operands && p->partial; i++) {
         const ct_value *value = ct__value(p->l, node->operands[i]);
         uint32_t partial = ct__value_sharding(p->l, node->operands[i])->partial;
@@ -259,6 +277,22 @@ static const char *list_text(const placing *p, const axis_list *list)
     return text;
 }
 
+/* The mesh axes of SUM factors that the operand lacks: each device adds its part of the others to it, so it must be a
+ * summand itself (what a scatter adds to). */
+static uint32_t summed_beside(const placing *p, int operand)
+{
+    uint32_t summed = 0;
+    for (int f = 0; f < p->factors.count; f++) {
+        bool has = p->factors.kinds[f] != CT_FACTOR_SUM;
+        for (int d = 0; d < p->node->operands[operand]->rank; d++) {
+            const ct_dim_factors *dim = &p->factors.operands[operand][d];
+            for (int k = 0; k < dim->count; k++) has |= dim->factors[k] == f;
+        }
+        for (int j = 0; !has && j < p->lists[f].count; j++) summed |= 1u << p->lists[f].axes[j];
+    }
+    return summed;
+}
+
 static ct_tensor *local_operand(placing *p, ct_local *local, int operand)
 {
     ct_tensor *logical = p->node->operands[operand];
@@ -269,6 +303,7 @@ static ct_tensor *local_operand(placing *p, ct_local *local, int operand)
         bool takes_part =
             p->factors.linearity == CT_LINEAR_JOINTLY || ct__value_sharding(p->l, logical)->partial & p->partial;
         if (takes_part) wanted.partial = p->partial;
+        if (p->factors.linearity == CT_LINEAR_JOINTLY) wanted.partial |= summed_beside(p, operand);
     }
     ct_tensor *x = ct__want(p->l, logical, &wanted);
     if (p->node->op->local) return x;

@@ -51,6 +51,16 @@ int op_num_outputs(const op_program *program)
 
 void op_run(op_program *program, const ct_array *inputs, ct_array *outputs)
 {
+    int devices = program->num_devices, num_inputs = program->num_inputs;
+    ct_array *parts = ct_alloc((size_t)(devices * num_inputs + 1) * sizeof(*parts));
+    for (int d = 0; d < devices; d++)
+        for (int i = 0; i < num_inputs; i++) parts[d * num_inputs + i] = inputs[i];
+    op_run_parts(program, parts, outputs);
+    free(parts);
+}
+
+void op_run_parts(op_program *program, const ct_array *inputs, ct_array *outputs)
+{
     int devices = program->num_devices, num_inputs = program->num_inputs, num_outputs = program->num_outputs;
     ct_buffer **arguments = ct_alloc_zeroed((size_t)(devices * num_inputs + 1), sizeof(*arguments));
     ct_buffer **results = ct_alloc_zeroed((size_t)(devices * num_outputs + 1), sizeof(*results));
@@ -58,7 +68,8 @@ void op_run(op_program *program, const ct_array *inputs, ct_array *outputs)
         ct_device *device;
         expect_ok(ct_executable_device(program->executable, (size_t)d, &device));
         for (int i = 0; i < num_inputs; i++)
-            expect_ok(ct_buffer_from_host(device, &inputs[i], NULL, NULL, &arguments[d * num_inputs + i]));
+            expect_ok(
+                ct_buffer_from_host(device, &inputs[d * num_inputs + i], NULL, NULL, &arguments[d * num_inputs + i]));
     }
     expect_ok(ct_executable_execute(program->executable, arguments, (size_t)num_inputs, NULL, results));
     for (int i = 0; i < num_outputs; i++) expect_ok(ct_buffer_to_array(results[i], &outputs[i]));

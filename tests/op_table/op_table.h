@@ -1,7 +1,9 @@
-/* One table of ops: a case lists its op, shapes and dtypes once and runs in three modes.
+/* One table of ops: a case lists its op, shapes and dtypes once and runs in four modes.
  *
  *   FORWARD  for each dtype: the program on the CPU plugin against plain C in double
  *   GRAD     f64: reverse mode with random cotangents against central differences
+ *   SHARD    on eight devices, inputs (and gradients) split in several ways, against one device: localized, and by
+ *            XLA's partitioner
  *   PRINT    the program's text against golden.mlir (CT_UPDATE_GOLDEN=1 writes it anew)
  */
 #ifndef CT_TESTS_OP_TABLE_H
@@ -42,6 +44,8 @@ typedef struct op_case {
     double tolerance;                                               /* times the dtype's own; 0 is 1 */
     const char *mesh;                                               /* runs on that many devices */
     bool print;                                                     /* has a golden text */
+    bool no_shard;    /* too much like the case before, or an annotation of the partitioner itself */
+    bool is_movement; /* moves data alone: SHARD is exact */
 } op_case;
 
 #define BUILD(fn)     static void fn(ct_graph *graph, ct_tensor *const *in, ct_tensor **out, int variant)
@@ -57,7 +61,23 @@ typedef struct op_family {
 extern const op_family elementwise_cases, shape_cases, lookup_cases, contraction_cases, random_cases, control_cases,
     remat_cases, collective_cases, function_cases;
 
-/* The device side. */
+/* ---- a case's graph ---- */
+int op_num_inputs(const op_case *c);
+/* Inputs "x0", "x1", ... of dtype where the case has no other. */
+ct_graph *op_build(const op_case *c, ct_dtype dtype, ct_tensor **in, ct_tensor **out);
+void op_build_into(const op_case *c, ct_graph *graph, ct_dtype dtype, ct_tensor **in, ct_tensor **out);
+void op_output_all(const op_case *c, ct_graph *graph, const char *prefix, int count, ct_tensor **tensors);
+/* All f64 outputs times random numbers, summed; and its gradients with respect to the float inputs. */
+ct_tensor *op_loss(const op_case *c, ct_graph *graph, ct_tensor *const *out);
+CT_MUST_USE ct_status *op_gradients(const op_case *c, ct_graph *graph, ct_tensor *loss, ct_tensor *const *in,
+                                    ct_tensor **out_gradients, int *out_count);
+ct_array op_fill(const ct_tensor *type, const op_input *input, uint32_t stream);
+double op_tolerance(ct_dtype dtype);
+
+/* ---- SHARD (shard.c) ---- */
+void op_check_sharded(const op_case *c, ct_dtype dtype);
+
+/* ---- the device side ---- */
 typedef struct op_program op_program;
 void op_open(void);
 void op_close(void);
@@ -65,6 +85,8 @@ void op_close(void);
 op_program *op_compile(ct_graph *graph, const char *what);
 /* outputs are made; the caller frees them. Every device must give the same. */
 void op_run(op_program *program, const ct_array *inputs, ct_array *outputs);
+/* inputs[device * num_inputs + input]: each device's parts. */
+void op_run_parts(op_program *program, const ct_array *inputs, ct_array *outputs);
 int op_num_outputs(const op_program *program);
 void op_program_free(op_program *program);
 

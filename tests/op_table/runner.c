@@ -15,67 +15,6 @@ static bool wanted(const op_case *c)
     return strstr(c->name, only) != NULL;
 }
 
-static int num_inputs_of(const op_case *c)
-{
-    int count = 0;
-    while (count < OP_MAX_INPUTS && c->inputs[count].axes) count++;
-    return count;
-}
-
-/* A graph of the case with inputs "x0", "x1", ... */
-static ct_graph *build_case(const op_case *c, ct_dtype dtype, ct_tensor **in, ct_tensor **out)
-{
-    ct_graph *graph = ct_graph_new("test");
-    if (c->mesh) ct_graph_set_mesh(graph, c->mesh);
-    for (int i = 0; i < num_inputs_of(c); i++) {
-        char name[8];
-        snprintf(name, sizeof(name), "x%d", i);
-        in[i] = ct_input(graph, name, c->inputs[i].dtype ? c->inputs[i].dtype : dtype, c->inputs[i].axes);
-        if (c->mesh) ct_graph_set_input_sharding(graph, in[i], "");
-    }
-    c->build(graph, in, out, c->variant);
-    return graph;
-}
-
-static void output_all(const op_case *c, ct_graph *graph, const char *prefix, int count, ct_tensor **tensors)
-{
-    for (int i = 0; i < count; i++) {
-        char name[16];
-        snprintf(name, sizeof(name), "%s%d", prefix, i);
-        ct_output(graph, name, tensors[i], NULL);
-        if (c->mesh) ct_graph_set_output_sharding(graph, ct_graph_num_outputs(graph) - 1, "");
-    }
-}
-
-static ct_array fill(const ct_tensor *type, const op_input *input, uint32_t stream)
-{
-    int64_t sizes[CT_MAX_RANK];
-    for (int i = 0; i < type->rank; i++) sizes[i] = type->axes[i].size;
-    ct_array array = ct_array_new(type->dtype, sizes, type->rank);
-    double low = input->low, high = input->high;
-    if (low == 0 && high == 0) {
-        low = ct_dtype_is_signed(type->dtype) ? -1 : 0;
-        high = 1;
-    }
-    for (int64_t i = 0; i < ct_array_num_elements(&array); i++) {
-        double u = op_uniform(stream, (uint32_t)i);
-        ct_array_set(&array, i,
-                     ct_dtype_is_float(type->dtype) ? low + u * (high - low) : floor(low + u * (high - low + 1)));
-    }
-    return array;
-}
-
-static double tolerance_of(ct_dtype dtype)
-{
-    switch (dtype) {
-    case CT_DTYPE_F64: return 1e-11;
-    case CT_DTYPE_F32: return 3e-6;
-    case CT_DTYPE_F16: return 3e-3;
-    case CT_DTYPE_BF16: return 2e-2;
-    default: return 0;
-    }
-}
-
 static double *to_doubles(const ct_array *array)
 {
     int64_t count = ct_array_num_elements(array);
@@ -91,16 +30,16 @@ static void forward(const op_case *c, ct_dtype dtype)
     char what[128];
     snprintf(what, sizeof(what), "%s, FORWARD, %s", c->name, ct_dtype_name(dtype));
     ct_tensor *in[OP_MAX_INPUTS], *out[OP_MAX_OUTPUTS];
-    ct_graph *graph = build_case(c, dtype, in, out);
+    ct_graph *graph = op_build(c, dtype, in, out);
     expect_ok(ct_graph_check(graph));
     ct_array inputs[OP_MAX_INPUTS], outputs[OP_MAX_OUTPUTS];
     double *in_values[OP_MAX_INPUTS], *expected[OP_MAX_OUTPUTS];
-    int num_inputs = num_inputs_of(c);
+    int num_inputs = op_num_inputs(c);
     for (int i = 0; i < num_inputs; i++) {
-        inputs[i] = fill(in[i], &c->inputs[i], (uint32_t)i);
+        inputs[i] = op_fill(in[i], &c->inputs[i], (uint32_t)i);
         in_values[i] = to_doubles(&inputs[i]);
     }
-    output_all(c, graph, "y", c->num_outputs, out);
+    op_output_all(c, graph, "y", c->num_outputs, out);
     for (int i = 0; i < c->num_outputs; i++)
         expected[i] = ct_alloc_zeroed((size_t)ct__num_elements(out[i]) + 1, sizeof(double));
     op_program *program = op_compile(graph, what);
@@ -110,7 +49,7 @@ static void forward(const op_case *c, ct_dtype dtype)
     for (int i = 0; i < c->num_outputs; i++) {
         ct_dtype type = outputs[i].dtype;
         /* bits that pass through a 16-bit dtype keep its error even if the result is wider */
-        double tolerance = CT_MAX(tolerance_of(type), ct_dtype_is_float(type) ? tolerance_of(dtype) : 0);
+        double tolerance = CT_MAX(op_tolerance(type), ct_dtype_is_float(type) ? op_tolerance(dtype) : 0);
         tolerance *= c->tolerance != 0 ? c->tolerance : 1;
         for (int64_t j = 0; j < ct_array_num_elements(&outputs[i]); j++) {
             double value = ct_array_get(&outputs[i], j);
@@ -133,27 +72,16 @@ static void grad(const op_case *c)
 {
     char what[128];
     snprintf(what, sizeof(what), "%s, GRAD", c->name);
-    ct_tensor *in[OP_MAX_INPUTS], *out[OP_MAX_OUTPUTS], *floats[OP_MAX_INPUTS], *gradients[OP_MAX_INPUTS];
-    ct_graph *graph = build_case(c, CT_DTYPE_F64, in, out);
-    int num_inputs = num_inputs_of(c), num_floats = 0;
-    for (int i = 0; i < num_inputs; i++)
-        if (ct_dtype_is_float(in[i]->dtype)) floats[num_floats++] = in[i];
-    /* the loss: all float outputs times random numbers */
-    ct_tensor *loss = ct_scalar(graph, CT_DTYPE_F64, 0);
-    for (int i = 0; i < c->num_outputs && !ct_tensor_is_poison(out[i]); i++) {
-        if (out[i]->dtype != CT_DTYPE_F64) continue;
-        ct_array weights = fill(out[i], &(op_input){.low = -1, .high = 1}, (uint32_t)(100 + i));
-        const char *axes = ct__axes_text(graph, out[i]->axes, out[i]->rank);
-        ct_tensor *weighted = ct_mul(out[i], ct_constant(graph, &weights, axes));
-        loss = ct_add(loss, ct_sum(weighted, axes));
-        ct_array_free(&weights);
-    }
-    ct_status *status = ct_grad(graph, loss, floats, num_floats, gradients);
+    ct_tensor *in[OP_MAX_INPUTS], *out[OP_MAX_OUTPUTS], *gradients[OP_MAX_INPUTS];
+    ct_graph *graph = op_build(c, CT_DTYPE_F64, in, out);
+    int num_inputs = op_num_inputs(c), num_gradients;
+    ct_tensor *loss = op_loss(c, graph, out);
+    ct_status *status = op_gradients(c, graph, loss, in, gradients, &num_gradients);
     if (status) fail_msg("%s: %s", what, ct_status_message(status));
-    output_all(c, graph, "loss", 1, &loss);
-    output_all(c, graph, "g", num_floats, gradients);
+    op_output_all(c, graph, "loss", 1, &loss);
+    op_output_all(c, graph, "g", num_gradients, gradients);
     ct_array inputs[OP_MAX_INPUTS];
-    for (int i = 0; i < num_inputs; i++) inputs[i] = fill(in[i], &c->inputs[i], (uint32_t)i);
+    for (int i = 0; i < num_inputs; i++) inputs[i] = op_fill(in[i], &c->inputs[i], (uint32_t)i);
     op_check_gradients(graph, inputs, num_inputs, 2e-8 * (c->tolerance != 0 ? c->tolerance : 1), what);
     for (int i = 0; i < num_inputs; i++) ct_array_free(&inputs[i]);
 }
@@ -225,8 +153,8 @@ static void test_print(void **state)
             const op_case *c = &families[f]->cases[i];
             if (!c->print) continue;
             ct_tensor *in[OP_MAX_INPUTS], *out[OP_MAX_OUTPUTS];
-            ct_graph *graph = build_case(c, print_dtype(c), in, out);
-            output_all(c, graph, "y", c->num_outputs, out);
+            ct_graph *graph = op_build(c, print_dtype(c), in, out);
+            op_output_all(c, graph, "y", c->num_outputs, out);
             order_nodes(graph->main);
             for (ct_function *function = graph->functions; function; function = function->next)
                 order_nodes(function->region);
@@ -272,6 +200,12 @@ static void test_grad(void **state)
     grad(*state);
 }
 
+static void test_shard(void **state)
+{
+    const op_case *c = *state;
+    op_check_sharded(c, c->grad ? CT_DTYPE_F64 : print_dtype(c));
+}
+
 /* CT_RANDOM_PROGRAMS=first:count runs others than the usual ones. */
 static void test_random_programs(void **state)
 {
@@ -286,7 +220,7 @@ int main(int argc, char **argv)
 {
     if (argc > 1) only = argv[1];
     size_t count = 2;
-    for (size_t f = 0; f < CT_COUNT(families); f++) count += 2 * families[f]->count;
+    for (size_t f = 0; f < CT_COUNT(families); f++) count += 3 * families[f]->count;
     struct CMUnitTest *tests = ct_alloc_zeroed(count, sizeof(*tests));
     size_t n = 0;
     for (size_t f = 0; f < CT_COUNT(families); f++)
@@ -302,6 +236,10 @@ int main(int argc, char **argv)
             if (c->grad)
                 tests[n++] = (struct CMUnitTest){.name = ct_asprintf("GRAD %s", c->name),
                                                  .test_func = test_grad,
+                                                 .initial_state = (void *)(uintptr_t)c};
+            if (!c->mesh && !c->no_shard && (c->dtypes || c->grad))
+                tests[n++] = (struct CMUnitTest){.name = ct_asprintf("SHARD %s", c->name),
+                                                 .test_func = test_shard,
                                                  .initial_state = (void *)(uintptr_t)c};
         }
     if (strstr("random programs", only))

@@ -1,0 +1,268 @@
+/* The mode SHARD: a case's outputs and gradients on one device and on a mesh a=2 b=4, made local by spmd and left to
+ * XLA's partitioner. What sizes do not divide is padded, and padding holds NaN or numbers that fit nothing, so that
+ * what reads it shows. Each way to split the inputs is a trial:
+ *
+ *   one axis     of all inputs that have it, over a; over a and b
+ *   two axes     over b and over a
+ *   at random    each dim of each input by itself
+ *
+ * Usually a case runs some of them, another regular one than the case before; CT_SHARD_TRIALS=n runs all regular ones
+ * and n at random.
+ */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "graph/node.h"
+#include "op_table.h"
+#include "spmd/localize.h"
+
+enum { NUM_DEVICES = 8, MAX_RESULTS = OP_MAX_OUTPUTS + OP_MAX_INPUTS };
+
+static const ct_sharding_table NO_TABLE = {.fsdp_axes = ""};
+static const ct_parallel PARALLEL = {
+    .mesh = {.num_axes = 2,
+             .axes = {{.name = "a", .size = 2, .group = CT_MESH_DP_SHARD},
+                      {.name = "b", .size = 4, .group = CT_MESH_TP}},
+             .degrees = {1, 2, 1, 4},
+             .num_torus = 1,
+             .torus = {NUM_DEVICES},
+             .num_devices = NUM_DEVICES},
+    .table = &NO_TABLE,
+    .reduce_dtype = CT_DTYPE_F32,
+};
+
+typedef struct trial {
+    ct_sharding inputs[OP_MAX_INPUTS];
+    bool is_padded;
+    char *text;
+} trial;
+
+/* ---- programs ---- */
+
+typedef enum program_kind { ONE_DEVICE, LOCALIZED, PARTITIONER } program_kind;
+
+/* in: the inputs' types. */
+static ct_graph *build(const op_case *c, ct_dtype dtype, program_kind kind, const trial *t, const char *what,
+                       ct_tensor **in)
+{
+    ct_tensor *out[OP_MAX_OUTPUTS], *gradients[OP_MAX_INPUTS];
+    int num_gradients = 0;
+    ct_graph *graph = ct_graph_new("test");
+    if (kind != ONE_DEVICE) ct_parallel_attach(graph, &PARALLEL);
+    op_build_into(c, graph, dtype, in, out);
+    ct_status *status = ct_graph_check(graph);
+    if (!status && c->grad) status = op_gradients(c, graph, op_loss(c, graph, out), in, gradients, &num_gradients);
+    op_output_all(c, graph, "y", c->num_outputs, out);
+    op_output_all(c, graph, "g", num_gradients, gradients);
+    if (kind != ONE_DEVICE) {
+        for (int i = 0; i < op_num_inputs(c); i++) ct_parallel_set_input(graph, in[i], &t->inputs[i]);
+        for (int i = 0; i < ct_graph_num_outputs(graph); i++) ct_parallel_set_output(graph, i, &(ct_sharding){0});
+    }
+    if (!status && kind == LOCALIZED) status = ct_localize(graph, NULL);
+    if (status) fail_msg("%s: %s", what, ct_status_message(status));
+    return graph;
+}
+
+/* A device's part of an array, padding filled with what no one may use. */
+static ct_array part_of(const ct_array *whole, const ct_sharding *sharding, int64_t device)
+{
+    int64_t offsets[CT_MAX_RANK], valid[CT_MAX_RANK], local[CT_MAX_RANK];
+    int rank = whole->rank;
+    ct_sharding_box(&PARALLEL.mesh, sharding, rank, whole->sizes, device, offsets, valid, local);
+    ct_array part = ct_array_new(whole->dtype, local, rank);
+    for (int64_t i = 0; i < ct_array_num_elements(&part); i++) {
+        int64_t rest = i, from = 0, stride = 1;
+        bool is_padding = false;
+        for (int d = rank - 1; d >= 0; d--) {
+            int64_t position = rest % local[d];
+            rest /= local[d];
+            is_padding |= position >= valid[d];
+            from += (offsets[d] + position) * stride;
+            stride *= whole->sizes[d];
+        }
+        double filler = ct_dtype_is_float(whole->dtype) ? NAN : whole->dtype == CT_DTYPE_BOOL ? 1 : 101;
+        ct_array_set(&part, i, is_padding ? filler : ct_array_get(whole, from));
+    }
+    return part;
+}
+
+static void run_on_mesh(const op_case *c, ct_dtype dtype, program_kind kind, const trial *t, const char *what,
+                        const ct_array *inputs, const ct_array *expected)
+{
+    ct_tensor *in[OP_MAX_INPUTS];
+    int num_inputs = op_num_inputs(c);
+    op_program *program = op_compile(build(c, dtype, kind, t, what, in), what);
+    int num_outputs = op_num_outputs(program);
+    ct_array parts[NUM_DEVICES * OP_MAX_INPUTS], outputs[MAX_RESULTS];
+    for (int d = 0; d < NUM_DEVICES; d++)
+        for (int i = 0; i < num_inputs; i++) parts[d * num_inputs + i] = part_of(&inputs[i], &t->inputs[i], d);
+    op_run_parts(program, parts, outputs);
+    op_program_free(program);
+    for (int i = 0; i < NUM_DEVICES * num_inputs; i++) ct_array_free(&parts[i]);
+    for (int i = 0; i < num_outputs; i++) {
+        ct_dtype type = outputs[i].dtype;
+        double tolerance = CT_MAX(op_tolerance(type), ct_dtype_is_float(type) ? op_tolerance(dtype) : 0);
+        tolerance *= (c->tolerance != 0 ? c->tolerance : 1) * (i < c->num_outputs ? 1 : 10);
+        if (c->is_movement && i < c->num_outputs) tolerance = 0;
+        if (ct_array_bytes(&outputs[i]) != ct_array_bytes(&expected[i]))
+            fail_msg("%s: result %d has %zu bytes, on one device %zu", what, i, ct_array_bytes(&outputs[i]),
+                     ct_array_bytes(&expected[i]));
+        for (int64_t j = 0; j < ct_array_num_elements(&outputs[i]); j++) {
+            double value = ct_array_get(&outputs[i], j), wanted = ct_array_get(&expected[i], j);
+            if (!op_near(value, wanted, tolerance))
+                fail_msg("%s: %s %d, element %lld is %.17g, on one device %.17g", what,
+                         i < c->num_outputs ? "output" : "gradient", i < c->num_outputs ? i : i - c->num_outputs,
+                         (long long)j, value, wanted);
+        }
+        ct_array_free(&outputs[i]);
+    }
+}
+
+/* ---- trials ---- */
+
+/* Over the mesh axes of a word, "ab". */
+static void split(trial *t, int input, int dim, const char *mesh_axes)
+{
+    ct_placement *at = &t->inputs[input].at;
+    for (; *mesh_axes; mesh_axes++) at->mesh_axes[dim][at->count[dim]++] = *mesh_axes - 'a';
+}
+
+static void finish_trial(trial *t, int num_inputs, ct_tensor *const *in)
+{
+    ct_str text;
+    ct_str_init(&text);
+    t->is_padded = false;
+    for (int i = 0; i < num_inputs; i++) {
+        int64_t sizes[CT_MAX_RANK];
+        for (int d = 0; d < in[i]->rank; d++) sizes[d] = in[i]->axes[d].size;
+        ct_sharding_pad(&PARALLEL.mesh, &t->inputs[i], in[i]->rank, sizes);
+        for (int d = 0; d < in[i]->rank; d++) t->is_padded |= t->inputs[i].padded[d] != 0;
+        char *sharding = ct_sharding_text(&PARALLEL.mesh, &t->inputs[i], in[i]->rank, in[i]->axes);
+        ct_str_printf(&text, "%s[%s]", i ? " " : "", sharding);
+        free(sharding);
+    }
+    t->text = ct_str_release(&text);
+}
+
+static void split_axis(trial *t, int num_inputs, ct_tensor *const *in, const char *axis, const char *mesh_axes)
+{
+    for (int i = 0; i < num_inputs; i++) {
+        int dim = ct__find_axis(in[i]->axes, in[i]->rank, axis);
+        if (dim >= 0) split(t, i, dim, mesh_axes);
+    }
+}
+
+static void split_at_random(trial *t, int num_inputs, ct_tensor *const *in, uint32_t seed)
+{
+    static const char *const orders[] = {"ab", "ba", "a", "b"};
+    uint32_t draw = 0;
+    for (int i = 0; i < num_inputs; i++) {
+        const char *order = orders[(int)(op_uniform(seed, draw++) * 4)];
+        for (; *order && in[i]->rank; order++)
+            split(t, i, (int)(op_uniform(seed, draw++) * in[i]->rank), (char[2]){*order, 0});
+    }
+}
+
+static int distinct_axes(int num_inputs, ct_tensor *const *in, const char **out_axes)
+{
+    int count = 0;
+    for (int i = 0; i < num_inputs; i++)
+        for (int d = 0; d < in[i]->rank; d++) {
+            bool is_known = false;
+            for (int k = 0; k < count; k++) is_known |= out_axes[k] == in[i]->axes[d].name;
+            if (!is_known) out_axes[count++] = in[i]->axes[d].name;
+        }
+    return count;
+}
+
+typedef struct checking {
+    const op_case *c;
+    ct_dtype dtype;
+    int num_inputs, num_axes;
+    ct_tensor *in[OP_MAX_INPUTS];
+    const char *axes[OP_MAX_INPUTS * CT_MAX_RANK]; /* of all inputs, once each */
+    ct_array inputs[OP_MAX_INPUTS], expected[MAX_RESULTS];
+} checking;
+
+static void run_trial(const checking *k, program_kind kind, trial *t)
+{
+    char *what = ct_asprintf("%s, SHARD, %s, %s %s", k->c->name, ct_dtype_name(k->dtype),
+                             kind == LOCALIZED ? "localized" : "partitioner", t->text);
+    run_on_mesh(k->c, k->dtype, kind, t, what, k->inputs, k->expected);
+    free(what);
+}
+
+static int num_regular_trials(const checking *k)
+{
+    return k->num_axes ? 3 * k->num_axes - 1 : 0;
+}
+
+/* One axis over a, over a and b, and two axes over b and a, for axis after axis. */
+static trial regular_trial(const checking *k, int number)
+{
+    trial t = {0};
+    int axis = number / 3;
+    const char *mesh_axes = (const char *[]){"a", "ab", "b"}[number % 3];
+    split_axis(&t, k->num_inputs, k->in, k->axes[axis], mesh_axes);
+    if (number % 3 == 2) split_axis(&t, k->num_inputs, k->in, k->axes[axis + 1], "a");
+    finish_trial(&t, k->num_inputs, k->in);
+    return t;
+}
+
+static trial random_trial(const checking *k, int number)
+{
+    trial t = {0};
+    split_at_random(&t, k->num_inputs, k->in, (uint32_t)(1000 + number));
+    finish_trial(&t, k->num_inputs, k->in);
+    return t;
+}
+
+static void run_all_trials(const checking *k, int num_random)
+{
+    int num_regular = num_regular_trials(k);
+    for (int i = 0; i < num_regular + num_random; i++) {
+        trial t = i < num_regular ? regular_trial(k, i) : random_trial(k, i - num_regular);
+        run_trial(k, LOCALIZED, &t);
+        if (!t.is_padded) run_trial(k, PARTITIONER, &t); /* it takes sizes that divide only */
+        free(t.text);
+    }
+}
+
+/* A regular one, another for each case; one at random; and the next regular one that the partitioner can take. */
+static void run_some_trials(const checking *k)
+{
+    static int turn;
+    int num_regular = num_regular_trials(k), start = turn++;
+    for (int i = 0; i < num_regular; i++) {
+        trial t = regular_trial(k, (start + i) % num_regular);
+        if (i == 0) run_trial(k, LOCALIZED, &t);
+        bool is_last = !t.is_padded;
+        if (is_last) run_trial(k, PARTITIONER, &t);
+        free(t.text);
+        if (is_last) break;
+    }
+    trial t = random_trial(k, start);
+    run_trial(k, LOCALIZED, &t);
+    free(t.text);
+}
+
+void op_check_sharded(const op_case *c, ct_dtype dtype)
+{
+    checking k = {.c = c, .dtype = dtype, .num_inputs = op_num_inputs(c)};
+    ct_tensor *unused[OP_MAX_INPUTS];
+    ct_graph *types = build(c, dtype, ONE_DEVICE, NULL, c->name, k.in); /* kept for its types */
+    for (int i = 0; i < k.num_inputs; i++) k.inputs[i] = op_fill(k.in[i], &c->inputs[i], (uint32_t)i);
+    k.num_axes = distinct_axes(k.num_inputs, k.in, k.axes);
+    op_program *program = op_compile(build(c, dtype, ONE_DEVICE, NULL, c->name, unused), c->name);
+    int num_outputs = op_num_outputs(program);
+    op_run(program, k.inputs, k.expected);
+    op_program_free(program);
+    const char *num_random = getenv("CT_SHARD_TRIALS");
+    if (num_random)
+        run_all_trials(&k, atoi(num_random));
+    else
+        run_some_trials(&k);
+    for (int i = 0; i < k.num_inputs; i++) ct_array_free(&k.inputs[i]);
+    for (int i = 0; i < num_outputs; i++) ct_array_free(&k.expected[i]);
+    ct_graph_free(types);
+}
