@@ -19,6 +19,7 @@ ct_session_opts ct_run_recipe_session(ct_arena *arena, const ct_recipe *recipe)
     return (ct_session_opts){.plugin =
                                  ct_environment_plugin_opts(arena, recipe->device.platform, recipe->device.plugin_path),
                              .num_devices = (int)recipe->device.count,
+                             .innermost = recipe->parallelism.tensor_parallel_degree,
                              .cache_folder = !cache     ? ct_run_cache_folder(arena)
                                              : cache[0] ? cache
                                                         : NULL,

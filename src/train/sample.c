@@ -109,8 +109,8 @@ static ct_status *run(const ct_train_state *state, ct_array *tokens, int32_t pos
     ct_rng_key(opts->seed, "sample", key);
     float temperature = (float)opts->temperature;
     ct_executable *executable = NULL;
-    ct_session single = *session; /* the sample needs one device only */
-    single.num_devices = single.compile.num_partitions = 1;
+    ct_session single = *session;                           /* the sample needs one device only */
+    single.num_devices = single.compile.num_partitions = 1; /* the first of the devices */
     ct_status *status = ct_session_compile(&single, graph, NULL, &executable);
     if (!status) status = gather(state, arguments);
     if (!status) status = ct_buffer_from_host(ct_session_device(session, 0), tokens, NULL, NULL, &inputs[0]);

@@ -9,6 +9,28 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+/* All the devices in the order of their torus; a part of them as the plugin counts them, on no torus. */
+static ct_status *order_devices(ct_session *session, int64_t innermost)
+{
+    size_t count = (size_t)session->num_devices, num_all = ct_client_num_devices(session->client);
+    session->devices = ct_alloc(count * sizeof(*session->devices));
+    session->device_ids = ct_alloc(num_all * sizeof(*session->device_ids));
+    session->torus = (ct_torus){.num_axes = 1, .sizes = {(int64_t)count}, .names = "-"};
+    for (size_t i = 0; i < count; i++) {
+        session->devices[i] = ct_client_addressable_device(session->client, i);
+        session->device_ids[i] = ct_device_id(session->devices[i]);
+    }
+    session->compile.device_ids = session->device_ids;
+    if (count < num_all) return NULL;
+    CT_TRY(ct_client_torus(session->client, innermost, &session->torus, session->device_ids));
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < count; j++) {
+            ct_device *device = ct_client_addressable_device(session->client, j);
+            if (ct_device_id(device) == session->device_ids[i]) session->devices[i] = device;
+        }
+    return NULL;
+}
+
 ct_status *ct_session_open(const ct_session_opts *opts, ct_session **out_session)
 {
     *out_session = NULL;
@@ -29,6 +51,7 @@ ct_status *ct_session_open(const ct_session_opts *opts, ct_session **out_session
         status = ct_error(CT_CODE_FAILED_PRECONDITION, "device.count = %d, but %s has %zu devices; lower device.count",
                           session->num_devices, ct_plugin_path(session->plugin),
                           ct_client_num_addressable_devices(session->client));
+    if (!status) status = order_devices(session, opts->innermost);
     if (status)
         ct_session_close(session);
     else
@@ -40,12 +63,14 @@ void ct_session_close(ct_session *session)
 {
     if (!session) return;
     ct_client_free(session->client);
+    free(session->devices);
+    free(session->device_ids);
     free(session);
 }
 
 ct_device *ct_session_device(const ct_session *session, int index)
 {
-    return ct_client_addressable_device(session->client, (size_t)index);
+    return session->devices[index];
 }
 
 ct_status *ct_session_compile(ct_session *session, ct_graph *graph, const char *what, ct_executable **out_executable)

@@ -7,11 +7,13 @@
 
 #include "graph/graph.h"
 #include "pjrt/executable.h"
+#include "pjrt/torus.h"
 #include "spmd/sharding.h"
 
 typedef struct ct_session_opts {
     ct_plugin_opts plugin;
     int num_devices;          /* 0 means 1 */
+    int64_t innermost;        /* devices that should be neighbours on the torus (tensor parallel); 0: no wish */
     const char *cache_folder; /* of compiled programs; NULL: none */
     const ct_named_value *xla_flags;
     size_t num_xla_flags;
@@ -21,6 +23,9 @@ typedef struct ct_session {
     ct_plugin *plugin;
     ct_client *client;
     int num_devices;
+    ct_device **devices; /* in the order of the mesh: row-major on the torus */
+    int *device_ids;
+    ct_torus torus;
     ct_compile_opts compile;
 } ct_session;
 

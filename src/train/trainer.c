@@ -430,6 +430,8 @@ static ct_status *run(trainer *t)
     CT_TRY(order_columns(t));
     t->checkpoint_folder = ct_path_join(recipe->dump_folder, recipe->checkpoint.folder);
     CT_TRY(ct_session_open(&t->opts->session, &t->session));
+    /* once more, along the devices' torus */
+    CT_TRY(ct_recipe_parallel(recipe, t->model, t->session->torus.num_axes, t->session->torus.sizes, &t->parallel));
     CT_TRY(open_data(t));
     CT_TRY(write_recipe(t));
     CT_TRY(make_state(t));
