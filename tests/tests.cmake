@@ -28,3 +28,4 @@ endforeach()
 
 include(${CMAKE_SOURCE_DIR}/tests/op_table/op_table.cmake)
 include(${CMAKE_SOURCE_DIR}/tests/integration/integration.cmake)
+include(${CMAKE_SOURCE_DIR}/tests/collectives/collectives.cmake)

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <xla.pb-c.h>
 
+#include "base/alloc.h"
+
 static const char *element_name(int type)
 {
     static const char *const names[] = {
@@ -56,6 +58,7 @@ static void append_details(ct_str *out, const Xla__HloInstructionProto *from)
     if (from->fusion_kind[0]) ct_str_printf(out, "kind=%s", from->fusion_kind);
     if (from->custom_call_target[0]) ct_str_printf(out, "target=%s", from->custom_call_target);
     append_field(out, "dimensions", from->dimensions, from->n_dimensions);
+    if (from->comparison_direction[0]) ct_str_printf(out, "direction=%s", from->comparison_direction);
     const Xla__DotDimensionNumbers *dot = from->dot_dimension_numbers;
     if (!dot) return;
     append_field(out, "lhs_batch", dot->lhs_batch_dimensions, dot->n_lhs_batch_dimensions);
@@ -89,6 +92,16 @@ static void *find_id(const id_table *table, int64_t id)
     return found ? found->object : NULL;
 }
 
+static void read_integer(const Xla__LiteralProto *literal, ct_hlo_instruction *to)
+{
+    if (!literal || literal->n_s32s + literal->n_s64s + literal->n_u32s + literal->n_u64s != 1) return;
+    to->is_integer = true;
+    to->integer = literal->n_s32s   ? literal->s32s[0]
+                  : literal->n_s64s ? literal->s64s[0]
+                  : literal->n_u32s ? literal->u32s[0]
+                                    : (int64_t)literal->u64s[0];
+}
+
 static ct_status *read_instruction(ct_arena *arena, const Xla__HloInstructionProto *from, const id_table *instructions,
                                    const id_table *computations, ct_str *text, ct_hlo_instruction *to)
 {
@@ -104,6 +117,10 @@ static ct_status *read_instruction(ct_arena *arena, const Xla__HloInstructionPro
     to->details = ct_arena_strdup(arena, text->data);
     to->operands = CT_ARENA_ARRAY(arena, const ct_hlo_instruction *, from->n_operand_ids);
     to->num_operands = from->n_operand_ids;
+    to->direction = ct_arena_strdup(arena, from->comparison_direction);
+    to->index = !strcmp(from->opcode, "parameter") ? from->parameter_number : from->tuple_index;
+    if (!strcmp(from->opcode, "constant")) read_integer(from->literal, to);
+    CT_TRY_NOTE(ct__hlo_read_groups(arena, from, to), "reading the devices of %s", from->name);
     to->calls = CT_ARENA_ARRAY(arena, const ct_hlo_computation *, from->n_called_computation_ids);
     to->num_calls = from->n_called_computation_ids;
     for (size_t i = 0; i < to->num_operands; i++)
@@ -116,9 +133,33 @@ static ct_status *read_instruction(ct_arena *arena, const Xla__HloInstructionPro
     return NULL;
 }
 
-static ct_status *read_computation(ct_arena *arena, const Xla__HloComputationProto *from, const id_table *computations,
-                                   ct_str *text, ct_hlo_computation *to)
+/* The instructions of from in the order of the schedule, if it has all of them once; else as they stand. */
+static void sort_by_schedule(const Xla__HloScheduleProto *schedule, const Xla__HloComputationProto *from)
 {
+    const Xla__HloScheduleProto__InstructionSequence *sequence = NULL;
+    for (size_t i = 0; schedule && i < schedule->n_sequences && !sequence; i++)
+        if (schedule->sequences[i]->key == from->id) sequence = schedule->sequences[i]->value;
+    if (!sequence || sequence->n_instruction_ids != from->n_instructions) return;
+    size_t count = from->n_instructions;
+    id_table table = {.entries = ct_alloc_zeroed(count, sizeof(*table.entries)), .count = count};
+    Xla__HloInstructionProto **sorted = ct_alloc_zeroed(count, sizeof(*sorted));
+    for (size_t i = 0; i < count; i++)
+        table.entries[i] = (id_entry){.id = from->instructions[i]->id, .object = from->instructions[i]};
+    qsort(table.entries, count, sizeof(*table.entries), compare_ids);
+    size_t num_found = 0;
+    for (; num_found < count; num_found++)
+        if (!(sorted[num_found] = find_id(&table, sequence->instruction_ids[num_found]))) break;
+    for (size_t i = 1; i < count && num_found == count; i++) /* ids that occur twice leave another out */
+        if (table.entries[i].id == table.entries[i - 1].id) num_found = 0;
+    if (num_found == count) memcpy(from->instructions, sorted, count * sizeof(*sorted));
+    free(sorted);
+    free(table.entries);
+}
+
+static ct_status *read_computation(ct_arena *arena, const Xla__HloComputationProto *from, const id_table *computations,
+                                   const Xla__HloScheduleProto *schedule, ct_str *text, ct_hlo_computation *to)
+{
+    sort_by_schedule(schedule, from);
     to->name = ct_arena_strdup(arena, from->name);
     to->num_instructions = from->n_instructions;
     to->instructions = CT_ARENA_ARRAY(arena, ct_hlo_instruction, from->n_instructions);
@@ -143,7 +184,7 @@ static ct_status *read_module(ct_arena *arena, const Xla__HloModuleProto *from, 
         table.entries[i] = (id_entry){.id = from->computations[i]->id, .object = &to->computations[i]};
     qsort(table.entries, table.count, sizeof(*table.entries), compare_ids);
     for (size_t i = 0; i < table.count; i++)
-        CT_TRY(read_computation(arena, from->computations[i], &table, text, &to->computations[i]));
+        CT_TRY(read_computation(arena, from->computations[i], &table, from->schedule, text, &to->computations[i]));
     to->entry = find_id(&table, from->entry_computation_id);
     if (!to->entry) return ct_error(CT_CODE_DATA_LOSS, "the optimized program %s has no entry", from->name);
     return NULL;
@@ -192,6 +233,12 @@ static void print_instruction(const ct_hlo_instruction *instruction, bool is_roo
         ct_str_printf(out, "%s%s", i ? ", " : "", instruction->operands[i]->name);
     ct_str_append_char(out, ')');
     if (instruction->details[0]) ct_str_printf(out, ", %s", instruction->details);
+    if (instruction->is_integer) ct_str_printf(out, ", value=%lld", (long long)instruction->integer);
+    for (size_t g = 0; g < instruction->num_groups; g++) {
+        ct_str_append(out, g ? ",{" : ", groups={{");
+        append_list(out, instruction->groups + g * instruction->group_size, instruction->group_size);
+        ct_str_append(out, g + 1 < instruction->num_groups ? "}" : "}}");
+    }
     for (size_t i = 0; i < instruction->num_calls; i++)
         ct_str_printf(out, "%s%s", i ? "," : ", calls=", instruction->calls[i]->name);
     if (instruction->op_name[0]) ct_str_printf(out, ", op_name=\"%s\"", instruction->op_name);
@@ -209,6 +256,36 @@ void ct_hlo_print(const ct_hlo_module *module, ct_str *out)
             print_instruction(&computation->instructions[j], &computation->instructions[j] == computation->root, out);
         ct_str_append(out, "}\n");
     }
+}
+
+int64_t ct_hlo_shape_bytes(const char *shape, char out_type[16])
+{
+    int64_t total = 0;
+    out_type[0] = 0;
+    for (const char *p = shape; *p;) {
+        size_t length = strspn(p, "abcdefghijklmnopqrstuvwxyz0123456789");
+        if (!length || p[length] != '[') {
+            p += length ? length : 1;
+            continue;
+        }
+        /* The width is the number after the type's letters: f32, bf16, f8e4m3fn, s4; pred has none. */
+        const char *digits = p + strcspn(p, "0123456789[");
+        int64_t bits = *digits == '[' ? 8 : strtoll(digits, NULL, 10), bytes = CT_MAX(bits / 8, 1);
+        if (!out_type[0] && length < 16) {
+            memcpy(out_type, p, length);
+            out_type[length] = 0;
+        }
+        for (p += length; *p == '[' || *p == ',';) {
+            char *end;
+            int64_t size = strtoll(p + 1, &end, 10);
+            if (end != p + 1) bytes *= size;
+            p = end;
+        }
+        total += bytes;
+        if (*p == ']') p++;
+        if (*p == '{') p += strcspn(p, "}"); /* a layout holds no types, but may hold numbers */
+    }
+    return total;
 }
 
 size_t ct_hlo_count(const ct_hlo_module *module, const char *opcode)

@@ -7,6 +7,8 @@
 #ifndef CT_PJRT_HLO_H
 #define CT_PJRT_HLO_H
 
+#include <stdbool.h>
+
 #include "base/str.h"
 #include "pjrt/executable.h"
 
@@ -23,8 +25,16 @@ struct ct_hlo_instruction {
     const char *backend_config; /* JSON on most backends; "" if none */
     const ct_hlo_instruction **operands;
     size_t num_operands;
-    const ct_hlo_computation **calls; /* of fusions, loops, reductions */
+    const ct_hlo_computation **calls; /* of fusions and reductions; a loop's are its body, then its condition */
     size_t num_calls;
+    /* The devices that a collective runs over, by their numbers in the program: group g is groups[g * group_size ...].
+     * A permute's are pairs of source and target. No groups where there are none, or where all devices are meant. */
+    const int64_t *groups;
+    size_t num_groups, group_size;
+    const char *direction; /* of a compare: "LT"; else "" */
+    bool is_integer;       /* a constant: one integer */
+    int64_t integer;
+    int64_t index; /* a parameter's number, or which element get-tuple-element takes */
 };
 
 struct ct_hlo_computation {
@@ -47,8 +57,15 @@ CT_MUST_USE ct_status *ct_executable_hlo(const ct_executable *executable, ct_are
 /* Appends the module as text, in the manner of XLA's own dumps. Not meant to be read back. */
 void ct_hlo_print(const ct_hlo_module *module, ct_str *out);
 
+/* Bytes and element type ("bf16") of a shape's text; a tuple's bytes are the sum of its parts', its type is its first
+ * part's. Types of less than a byte count as one. */
+int64_t ct_hlo_shape_bytes(const char *shape, char out_type[16]);
+
 /* How many instructions have the opcode, fused ones included. */
 size_t ct_hlo_count(const ct_hlo_module *module, const char *opcode);
+
+/* Fills groups of to from a collective's message (an Xla__HloInstructionProto). Internal. */
+CT_MUST_USE ct_status *ct__hlo_read_groups(ct_arena *arena, const void *message, ct_hlo_instruction *to);
 
 /* Reads bytes of an HloModuleProtoWithConfig. Internal. */
 CT_MUST_USE ct_status *ct__hlo_read(ct_arena *arena, const void *bytes, size_t size_bytes, ct_hlo_module **out_module);
