@@ -85,7 +85,7 @@ void op_close(void);
 op_program *op_compile(ct_graph *graph, const char *what);
 /* outputs are made; the caller frees them. Every device must give the same. */
 void op_run(op_program *program, const ct_array *inputs, ct_array *outputs);
-/* inputs[device * num_inputs + input]: each device's parts. */
+/* inputs[device * num_inputs + input], outputs[device * num_outputs + output]: each device's parts. */
 void op_run_parts(op_program *program, const ct_array *inputs, ct_array *outputs);
 int op_num_outputs(const op_program *program);
 void op_program_free(op_program *program);
