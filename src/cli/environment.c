@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "pjrt/torus.h"
 
 enum { MAX_FOLDERS = 8 };
 
@@ -53,5 +54,13 @@ ct_plugin_opts ct_environment_plugin_opts(ct_arena *arena, const char *platform,
             for (size_t i = found.gl_pathc; i--;) add_folder(&opts, folders, ct_arena_strdup(arena, found.gl_pathv[i]));
         globfree(&found);
     }
+    return opts;
+}
+
+ct_plugin_opts ct_environment_compiler_opts(ct_arena *arena)
+{
+    ct_plugin_opts opts = ct_environment_plugin_opts(arena, "tpu", NULL);
+    opts.path = NULL;
+    for (const char *const *pair = ct_tpu_offline_environment; *pair; pair += 2) setenv(pair[0], pair[1], 0);
     return opts;
 }

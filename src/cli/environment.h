@@ -16,4 +16,8 @@
  */
 ct_plugin_opts ct_environment_plugin_opts(ct_arena *arena, const char *platform, const char *path);
 
+/* Options to load libtpu for compiling only; puts into this process's environment what that needs. It is searched for
+ * as above, under its own name alone: CTITAN_PLUGIN_PATH is about the plugin that programs run on. */
+ct_plugin_opts ct_environment_compiler_opts(ct_arena *arena);
+
 #endif

@@ -173,6 +173,9 @@ static void add(walker *w, const ct_hlo_computation *computation, const ct_hlo_i
     item.emitter = config_text(w->arena, from->backend_config, "emitter");
     if (!item.emitter[0]) item.emitter = c->emitter;
     if (strstr(from->backend_config, "DEVICE_TYPE_SPARSECORE")) item.emitter = "sparse core";
+    item.is_nd = strstr(config_text(w->arena, from->backend_config, "strategy"), "ND") ||
+                 strstr(from->backend_config, "\"use_n_dimension_strategy\":true") ||
+                 (item.emitter[0] >= '2' && item.emitter[0] <= '9' && item.emitter[1] == 'D');
     for (size_t i = 0; i < from->num_operands; i++) {
         item.waste = NULL;
         if (kind == CT_COLLECTIVE_ALL_REDUCE && only_sliced(computation, from, 0)) item.waste = "reduce-scatter";

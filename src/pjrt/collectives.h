@@ -26,7 +26,8 @@ typedef struct ct_hlo_collective {
     const char *name;    /* of the instruction */
     const char *op_name; /* where our text has it from; that of its fusion or call if it has none */
     const char *emitter; /* the compiler's name for how it is done ("RotatedPincerEmitter"), "sparse core", or "" */
-    const char *waste;   /* what a cheaper collective would have done: "all-gather", "reduce-scatter"; NULL: nothing */
+    bool is_nd;        /* parts of the array use the links of all its axes at once; else one ring through all devices */
+    const char *waste; /* what a cheaper collective would have done: "all-gather", "reduce-scatter"; NULL: nothing */
     char dtype[16];
     bool is_async;         /* may run beside computation: a start and a done, or on SparseCores */
     const int64_t *groups; /* as in ct_hlo_instruction; pairs for a permute */
