@@ -1,0 +1,66 @@
+/* `ctitan check --memory`: what the compiled step takes on one device falls as the shard degree rises, and what it
+ * sends is as the report of the sharding says.
+ */
+#include <ctype.h>
+
+#include "support.h"
+
+/* The number behind a label of the report. */
+static int64_t number(const ct_test_run *run, const char *label)
+{
+    const char *at = strstr(run->out, label);
+    if (!at) fail_msg("no \"%s\" in:\n%s", label, run->out);
+    for (at += strlen(label); isspace((unsigned char)*at); at++) {
+    }
+    return strtoll(at, NULL, 10);
+}
+
+static void test_shards(void **state)
+{
+    (void)state;
+    int64_t whole = 0;
+    for (int devices = 1; devices <= 8; devices *= 2) {
+        ct_test_run run = ct_test_start("check " CT_SOURCE_DIR
+                                        "/recipes/qwen3/debug.toml --memory --device.count=%d --training.seq_len=64 "
+                                        "--training.local_batch_size=1 --training.global_batch_size=%d",
+                                        devices, devices);
+        ct_test_wait(&run);
+        ct_test_expect(&run, 0, "");
+        int64_t arguments = number(&run, "\n  arguments"), gathered;
+        if (devices == 1) whole = arguments;
+        print_message("%d devices: arguments %lld, temporaries %lld bytes\n", devices, (long long)arguments,
+                      (long long)number(&run, "\n  temporaries"));
+        assert_in_range(arguments, whole / devices, whole / devices * 105 / 100);
+        assert_true(number(&run, "in arguments' place") > 99 * arguments / 100); /* the state is donated */
+        if (devices > 1) {
+            gathered = number(&run, "\n  all_gather");
+            assert_true(gathered > 0);
+        } else {
+            assert_null(strstr(run.out, "\n  all_gather"));
+        }
+        ct_test_run_free(&run);
+    }
+}
+
+static void test_list(void **state)
+{
+    (void)state;
+    ct_test_run run =
+        ct_test_start("check " CT_SOURCE_DIR "/recipes/qwen3/debug.toml --traffic --sharding --device.count=2 "
+                      "--training.seq_len=64 --training.local_batch_size=1");
+    ct_test_wait(&run);
+    ct_test_expect(&run, 0, "");
+    assert_non_null(strstr(run.out, "Placement points"));
+    assert_non_null(strstr(run.out, "Memory of one device"));
+    assert_non_null(strstr(run.out, "along 0"));
+    ct_test_run_free(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_list),
+    };
+    return cmocka_run_group_tests(tests, NULL, ct_test_world_free);
+}
