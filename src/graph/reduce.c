@@ -103,7 +103,7 @@ static const ct_op op_prod = {
 static const ct_op op_logical = {
     .name = "stablehlo.reduce", .print = print_reduce, .zero_gradient = true, .factors = rule_whole};
 
-static double largest_of(ct_dtype dtype)
+double ct__greatest_of(ct_dtype dtype)
 {
     switch (dtype) {
     case CT_DTYPE_BOOL: return 1;
@@ -116,7 +116,7 @@ static double largest_of(ct_dtype dtype)
     }
 }
 
-static double smallest_of(ct_dtype dtype)
+double ct__least_of(ct_dtype dtype)
 {
     switch (dtype) {
     case CT_DTYPE_S8: return INT8_MIN;
@@ -175,12 +175,12 @@ ct_tensor *ct__mean(const char *loc, ct_tensor *x, const char *axes)
 
 ct_tensor *ct__max(const char *loc, ct_tensor *x, const char *axes)
 {
-    return reduce(loc, "max", &op_extremum, "maximum", smallest_of(x->dtype), x, axes);
+    return reduce(loc, "max", &op_extremum, "maximum", ct__least_of(x->dtype), x, axes);
 }
 
 ct_tensor *ct__min(const char *loc, ct_tensor *x, const char *axes)
 {
-    return reduce(loc, "min", &op_extremum, "minimum", largest_of(x->dtype), x, axes);
+    return reduce(loc, "min", &op_extremum, "minimum", ct__greatest_of(x->dtype), x, axes);
 }
 
 ct_tensor *ct__prod(const char *loc, ct_tensor *x, const char *axes)

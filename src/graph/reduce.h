@@ -28,4 +28,8 @@ ct_tensor *ct__argmax(const char *loc, ct_tensor *x, const char *axis);
 ct_tensor *ct__cumsum(const char *loc, ct_tensor *x, const char *axis);
 #define ct_cumsum(x, axis) ct__cumsum(CT_LOC, x, axis)
 
+/* What a maximum and a minimum begin with: the least and the greatest value of dtype. */
+double ct__least_of(ct_dtype dtype);
+double ct__greatest_of(ct_dtype dtype);
+
 #endif

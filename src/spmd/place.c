@@ -7,7 +7,6 @@
  * An op whose result has dims that no operand decides (iota, constants, broadcasts, and what is computed from them
  * alone) is deferred: it is made when it is wanted, as it is wanted.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +15,7 @@
 #include "graph/compare.h"
 #include "graph/constant.h"
 #include "graph/elementwise.h"
+#include "graph/reduce.h"
 #include "graph/shape.h"
 #include "spmd/localizer.h"
 
@@ -264,8 +264,7 @@ static ct_tensor *mask_padding(ct_tensor *x, int dim, ct_tensor *offset, int64_t
 static double identity_of(ct_factor_kind kind, ct_dtype dtype)
 {
     if (kind == CT_FACTOR_SUM) return 0;
-    double largest = ct_dtype_is_float(dtype) ? INFINITY : (double)INT32_MAX;
-    return kind == CT_FACTOR_MAX ? -largest : largest;
+    return kind == CT_FACTOR_MAX ? ct__least_of(dtype) : ct__greatest_of(dtype);
 }
 
 static const char *list_text(const placing *p, const axis_list *list)

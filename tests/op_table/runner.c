@@ -203,7 +203,14 @@ static void test_grad(void **state)
 static void test_shard(void **state)
 {
     const op_case *c = *state;
-    op_check_sharded(c, c->grad ? CT_DTYPE_F64 : print_dtype(c));
+    static const ct_dtype integers[] = {CT_DTYPE_U8, CT_DTYPE_S64, CT_DTYPE_S32};
+    ct_dtype dtype = c->grad ? CT_DTYPE_F64 : print_dtype(c);
+    op_check_sharded(c, dtype);
+    for (size_t i = 0; i < CT_COUNT(integers); i++) /* one of them as well: sums wrap, extremes begin elsewhere */
+        if (c->dtypes >> integers[i] & 1 && dtype != integers[i]) {
+            op_check_sharded(c, integers[i]);
+            break;
+        }
 }
 
 /* CT_RANDOM_PROGRAMS=first:count runs others than the usual ones. */
