@@ -3,17 +3,6 @@
  */
 #include "support.h"
 
-static const double FORWARD = 1e-5, GRADIENTS = 1e-4, PARAMETERS = 2e-4;
-
-static ct_safetensors *open_reference(const char *model)
-{
-    ct_safetensors *file;
-    char *path = ct_asprintf(CT_TEST_GOLDEN "/%s/reference.safetensors", model);
-    expect_ok(ct_safetensors_open(path, &file));
-    free(path);
-    return file;
-}
-
 /* A file for score: the tokens, of which it takes the first batch, and that batch's labels, of which five are ignored.
  */
 static char *score_input(const char *model, const ct_safetensors *reference)
@@ -42,19 +31,19 @@ static void compare(const ct_safetensors *found, const char *name, const ct_safe
 
 static void check_score(const char *model, int num_parameters)
 {
-    ct_safetensors *reference = open_reference(model), *scores;
+    ct_safetensors *reference = ct_test_reference(model), *scores;
     const char *output = ct_test_path("%s.scores.safetensors", model);
     ct_test_ok("score --model=" CT_TEST_GOLDEN "/%s --tokens=%s --output=%s --logits --gradients", model,
                score_input(model, reference), output);
     expect_ok(ct_safetensors_open(output, &scores));
     double worst_forward = 0, worst_gradient = 0;
-    compare(scores, "logits", reference, "logits0", FORWARD, &worst_forward);
-    compare(scores, "loss", reference, "loss0", FORWARD, &worst_forward);
+    compare(scores, "logits", reference, "logits0", CT_TEST_FORWARD, &worst_forward);
+    compare(scores, "loss", reference, "loss0", CT_TEST_FORWARD, &worst_forward);
     int num_gradients = 0;
     for (size_t i = 0; i < ct_safetensors_num_tensors(reference); i++) {
         const char *name = ct_safetensors_at(reference, i)->name;
         if (strncmp(name, "grad.", 5) != 0) continue;
-        compare(scores, name, reference, name, GRADIENTS, &worst_gradient);
+        compare(scores, name, reference, name, CT_TEST_GRADIENTS, &worst_gradient);
         num_gradients++;
     }
     assert_int_equal(num_gradients, num_parameters);
@@ -91,46 +80,9 @@ static ct_test_run start_training(const char *model, const char *family, const c
                          scan ? "true" : "false", remat);
 }
 
-static void compare_training(const char *dump_folder, const ct_safetensors *reference, int num_parameters,
-                             double worst[2])
-{
-    size_t num_steps;
-    ct_test_step *steps = ct_test_metrics(dump_folder, &num_steps);
-    assert_int_equal(num_steps, 5);
-    double losses[5], norms[5];
-    for (int i = 0; i < 5; i++) losses[i] = steps[i].loss, norms[i] = steps[i].grad_norm;
-    free(steps);
-    ct_test_values expected = ct_test_tensor(reference, "adamw.losses");
-    ct_test_close("losses", (ct_test_values){losses, 5}, expected, FORWARD, &worst[0]);
-    free(expected.data);
-    expected = ct_test_tensor(reference, "adamw.grad_norms");
-    ct_test_close("norms", (ct_test_values){norms, 5}, expected, FORWARD, &worst[0]);
-    free(expected.data);
-
-    char *folder = ct_path_join(dump_folder, "checkpoint");
-    ct_checkpoint *checkpoint;
-    expect_ok(ct_checkpoint_open(folder, 5, &(ct_checkpoint_open_opts){.verify = true}, &checkpoint));
-    int compared = 0;
-    for (size_t i = 0; i < ct_safetensors_num_tensors(reference); i++) {
-        static const char prefix[] = "adamw.param.";
-        const char *name = ct_safetensors_at(reference, i)->name;
-        if (strncmp(name, prefix, strlen(prefix)) != 0) continue;
-        ct_test_values found = ct_test_checkpoint_tensor(checkpoint, name + strlen(prefix));
-        expected = ct_test_tensor(reference, name);
-        ct_test_close(name, found, expected, PARAMETERS, &worst[1]);
-        free(found.data);
-        free(expected.data);
-        compared++;
-    }
-    assert_int_equal(compared, num_parameters);
-    assert_int_equal(ct_checkpoint_num_tensors(checkpoint), 3 * num_parameters);
-    ct_checkpoint_close(checkpoint);
-    free(folder);
-}
-
 static void check_training(const char *model, const char *family, int num_parameters)
 {
-    ct_safetensors *reference = open_reference(model);
+    ct_safetensors *reference = ct_test_reference(model);
     double worst[2] = {0, 0};
     for (size_t i = 0; i < CT_COUNT(REMAT); i++) {
         const char *folders[2] = {ct_test_path("%s.%zu.scanned", model, i), ct_test_path("%s.%zu.unrolled", model, i)};
@@ -140,7 +92,7 @@ static void check_training(const char *model, const char *family, int num_parame
             ct_test_wait(&runs[j]);
             ct_test_expect(&runs[j], 0, "");
             ct_test_run_free(&runs[j]);
-            compare_training(folders[j], reference, num_parameters, worst);
+            assert_int_equal(ct_test_compare_training(folders[j], reference, worst), num_parameters);
         }
     }
     print_message("%s: %zu trainings, losses and norms within %.1e, parameters within %.1e\n", model,

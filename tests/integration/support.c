@@ -295,3 +295,50 @@ void ct_test_same_checkpoints(const char *folder_a, const char *folder_b, int64_
     ct_checkpoint_close(a);
     ct_checkpoint_close(b);
 }
+
+/* ---- PyTorch's values ---- */
+
+ct_safetensors *ct_test_reference(const char *model)
+{
+    ct_safetensors *file;
+    char *path = ct_asprintf(CT_TEST_GOLDEN "/%s/reference.safetensors", model);
+    expect_ok(ct_safetensors_open(path, &file));
+    free(path);
+    return file;
+}
+
+int ct_test_compare_training(const char *dump_folder, const ct_safetensors *reference, double worst[2])
+{
+    size_t num_steps;
+    ct_test_step *steps = ct_test_metrics(dump_folder, &num_steps);
+    assert_int_equal(num_steps, 5);
+    double losses[5], norms[5];
+    for (int i = 0; i < 5; i++) losses[i] = steps[i].loss, norms[i] = steps[i].grad_norm;
+    free(steps);
+    ct_test_values expected = ct_test_tensor(reference, "adamw.losses");
+    ct_test_close("losses", (ct_test_values){losses, 5}, expected, CT_TEST_FORWARD, &worst[0]);
+    free(expected.data);
+    expected = ct_test_tensor(reference, "adamw.grad_norms");
+    ct_test_close("norms", (ct_test_values){norms, 5}, expected, CT_TEST_FORWARD, &worst[0]);
+    free(expected.data);
+
+    char *folder = ct_path_join(dump_folder, "checkpoint");
+    ct_checkpoint *checkpoint;
+    expect_ok(ct_checkpoint_open(folder, 5, &(ct_checkpoint_open_opts){.verify = true}, &checkpoint));
+    int compared = 0;
+    for (size_t i = 0; i < ct_safetensors_num_tensors(reference); i++) {
+        static const char prefix[] = "adamw.param.";
+        const char *name = ct_safetensors_at(reference, i)->name;
+        if (strncmp(name, prefix, strlen(prefix)) != 0) continue;
+        ct_test_values found = ct_test_checkpoint_tensor(checkpoint, name + strlen(prefix));
+        expected = ct_test_tensor(reference, name);
+        ct_test_close(name, found, expected, CT_TEST_PARAMETERS, &worst[1]);
+        free(found.data);
+        free(expected.data);
+        compared++;
+    }
+    assert_int_equal(ct_checkpoint_num_tensors(checkpoint), 3 * compared);
+    ct_checkpoint_close(checkpoint);
+    free(folder);
+    return compared;
+}

@@ -78,6 +78,17 @@ typedef struct ct_test_step {
 /* All lines, heap. */
 ct_test_step *ct_test_metrics(const char *dump_folder, size_t *out_count);
 
+/* ---- PyTorch's values of tests/golden; tolerances are those of its README.md ---- */
+
+#define CT_TEST_FORWARD    1e-5
+#define CT_TEST_GRADIENTS  1e-4
+#define CT_TEST_PARAMETERS 2e-4
+
+ct_safetensors *ct_test_reference(const char *model);
+/* Five steps in dump_folder against the reference: losses and norms, worst in worst[0]; parameters of
+ * checkpoint/step-5, worst in worst[1]. Returns how many parameters. */
+int ct_test_compare_training(const char *dump_folder, const ct_safetensors *reference, double worst[2]);
+
 /* All tensors of two checkpoints must have the same bits, and their info be the same text. */
 void ct_test_same_checkpoints(const char *folder_a, const char *folder_b, int64_t step);
 
