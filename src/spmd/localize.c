@@ -53,7 +53,7 @@ static void make_inputs(ct_localizer *l, ct_region *region, ct_placement *placem
         ct__local_type(l, port->tensor, &sharding, axes);
         ct_tensor *arg = ct__region_add_arg(region, port->tensor->dtype, port->tensor->rank, axes);
         ct__value_set(l, port->tensor, arg, &sharding);
-        store = ct_parallel_moment(l->parallel, port->tensor->rank, port->tensor->axes);
+        store = ct_parallel_gradient(l->parallel, port->tensor->rank, port->tensor->axes);
         ct__value(l, port->tensor)->store = ct_arena_dup(&graph->arena, &store, sizeof(store));
         placements[i] = sharding.at;
     }

@@ -154,6 +154,13 @@ ct_sharding ct_parallel_stored(const ct_parallel *parallel, int rank, const ct_a
     return sharding;
 }
 
+ct_sharding ct_parallel_gradient(const ct_parallel *parallel, int rank, const ct_axis *axes)
+{
+    ct_sharding sharding = by_column(parallel, rank, axes, true);
+    if (parallel->zero_stage >= 2) split_storage(parallel, rank, axes, &sharding);
+    return sharding;
+}
+
 ct_sharding ct_parallel_moment(const ct_parallel *parallel, int rank, const ct_axis *axes)
 {
     ct_sharding sharding = by_column(parallel, rank, axes, true);

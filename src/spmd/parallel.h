@@ -67,9 +67,10 @@ const ct_parallel *ct_parallel_of(const ct_graph *graph); /* NULL: none, or one 
 
 /* Shardings of tensors by their axes' names. */
 ct_sharding ct_parallel_activation(const ct_parallel *parallel, int rank, const ct_axis *axes);
-/* A parameter as it lies between steps, as it is used, and its moments (and reduced gradient). */
+/* A parameter as it lies between steps, as it is used, its reduced gradient, its moments. */
 ct_sharding ct_parallel_stored(const ct_parallel *parallel, int rank, const ct_axis *axes);
 ct_sharding ct_parallel_used(const ct_parallel *parallel, int rank, const ct_axis *axes);
+ct_sharding ct_parallel_gradient(const ct_parallel *parallel, int rank, const ct_axis *axes);
 ct_sharding ct_parallel_moment(const ct_parallel *parallel, int rank, const ct_axis *axes);
 /* false: the point does nothing here. */
 bool ct_parallel_point(const ct_parallel *parallel, const char *name, int rank, const ct_axis *axes,

@@ -82,7 +82,11 @@ static void stages(void **state)
     ct_parallel p = make(2, 2, 1, 2, 4);
     p.zero_stage = 1;
     expect_sharding(&p, ct_parallel_stored, "ffn=96 dim=64", "ffn=tp");
+    expect_sharding(&p, ct_parallel_gradient, "ffn=96 dim=64", "ffn=tp");
     expect_sharding(&p, ct_parallel_moment, "ffn=96 dim=64", "ffn=tp dim=dp_shard");
+    p.zero_stage = 2;
+    expect_sharding(&p, ct_parallel_stored, "ffn=96 dim=64", "ffn=tp");
+    expect_sharding(&p, ct_parallel_gradient, "ffn=96 dim=64", "ffn=tp dim=dp_shard");
     p.zero_stage = 3;
     expect_sharding(&p, ct_parallel_stored, "ffn=96 dim=64", "ffn=tp dim=dp_shard");
 }

@@ -78,7 +78,7 @@ static void print_store(ct_printer *p, const ct_node *node)
 {
     const ct_tensor *gradient = node->operands[0], *result = node->results[0];
     const ct_parallel *parallel = ct_parallel_of(p->graph);
-    ct_sharding stored = ct_parallel_moment(parallel, result->rank, result->axes);
+    ct_sharding stored = ct_parallel_gradient(parallel, result->rank, result->axes);
     int value = print_convert(p, node, name_of(p, gradient), gradient->dtype, parallel->reduce_dtype);
     int name = ct__print_new_name(p);
     print_constraint(p, node, value, parallel->reduce_dtype, name, &stored);
@@ -160,7 +160,7 @@ static void place_store(ct_localizer *l, const ct_node *node)
     ct_tensor *gradient = node->operands[0], *result = node->results[0];
     ct_sharding from = *ct__value_sharding(l, gradient), to;
     const ct_sharding *stored = ct__value(l, node->operands[1])->store;
-    to = stored ? *stored : ct_parallel_moment(l->parallel, result->rank, result->axes);
+    to = stored ? *stored : ct_parallel_gradient(l->parallel, result->rank, result->axes);
     l->reason = "gradient";
     ct_tensor *local = ct__want(l, gradient, &from);
     if (node->op == &ct__op_store_later) {

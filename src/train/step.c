@@ -186,7 +186,7 @@ static void place_score(ct_graph *graph, int num_params, const ct_score_opts *op
         place_input(graph, i, i < num_params ? ct_parallel_stored : ct_parallel_activation);
     int first_gradient = opts->logits ? 3 : 2;
     for (int i = 0; i < ct_graph_num_outputs(graph); i++)
-        place_output(graph, i, i == 0 ? NULL : i < first_gradient ? ct_parallel_activation : ct_parallel_moment);
+        place_output(graph, i, i == 0 ? NULL : i < first_gradient ? ct_parallel_activation : ct_parallel_gradient);
 }
 
 /* The finished graph, or its error. */

@@ -92,7 +92,7 @@ static void check_training(const char *model, const char *family, int num_parame
             ct_test_wait(&runs[j]);
             ct_test_expect(&runs[j], 0, "");
             ct_test_run_free(&runs[j]);
-            assert_int_equal(ct_test_compare_training(folders[j], reference, worst), num_parameters);
+            assert_int_equal(ct_test_compare_training(folders[j], reference, NULL, worst), num_parameters);
         }
     }
     print_message("%s: %zu trainings, losses and norms within %.1e, parameters within %.1e\n", model,

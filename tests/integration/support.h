@@ -86,8 +86,13 @@ ct_test_step *ct_test_metrics(const char *dump_folder, size_t *out_count);
 
 ct_safetensors *ct_test_reference(const char *model);
 /* Five steps in dump_folder against the reference: losses and norms, worst in worst[0]; parameters of
- * checkpoint/step-5, worst in worst[1]. Returns how many parameters. */
-int ct_test_compare_training(const char *dump_folder, const ct_safetensors *reference, double worst[2]);
+ * checkpoint/step-5, worst in worst[1]. Returns how many parameters.
+ *
+ * first_step (may be NULL): a checkpoint of step 1 anywhere, for what float32 cannot tell: AdamW's first update is
+ * lr g / (|g| + eps), so an element whose g is not above eps takes the noise of g, which is that of the sum that g is,
+ * about an ulp of the largest g, into its place. It is allowed that much more. */
+int ct_test_compare_training(const char *dump_folder, const ct_safetensors *reference, const ct_checkpoint *first_step,
+                             double worst[2]);
 
 /* All tensors of two checkpoints must have the same bits, and their info be the same text. */
 void ct_test_same_checkpoints(const char *folder_a, const char *folder_b, int64_t step);
