@@ -65,7 +65,7 @@ const ct__recipe_key ct__recipe_keys[] = {
      .help = "how attention sees other devices' keys: gathered, or passed around (alltoall is PyTorch's name of that)"},
     {"parallelism", "fsdp_reshard_after_forward", CT__RECIPE_CHOICE, AT(parallelism.fsdp_reshard_after_forward),
      "default", .allowed = "default|always|never",
-     .help = "drop gathered weights after the forward pass and gather them again; default: all but the head's"},
+     .help = "drop gathered weights after the forward pass and gather them again in the backward pass; default is always"},
     {"parallelism", "zero_stage", CT__RECIPE_INT, AT(parallelism.zero_stage), "3", .min = 1, .max = 3,
      .help = "what lies sharded: 1 moments, 2 gradients too, 3 parameters too (FSDP)"},
     {"parallelism", "fsdp_prefetch", CT__RECIPE_INT, AT(parallelism.fsdp_prefetch), "1", .min = 0, .max = 1,
