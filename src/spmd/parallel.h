@@ -44,6 +44,13 @@ typedef struct ct_sharding_table {
 
 typedef enum ct_reshard { CT_RESHARD_DEFAULT, CT_RESHARD_ALWAYS, CT_RESHARD_NEVER } ct_reshard;
 typedef enum ct_rotate { CT_ROTATE_ALLGATHER, CT_ROTATE_RING } ct_rotate;
+/* How a gather or a reduction over several mesh axes of one dim is made. */
+typedef enum ct_collective_form {
+    CT_FORM_PER_AXIS, /* one collective per mesh axis, one after the other: the links of one torus axis at a time */
+    CT_FORM_JOINT,    /* one over all of them */
+    CT_FORM_PARTS,    /* the array in as many parts as there are axes, each taking the axes in another order */
+} ct_collective_form;
+
 typedef enum ct_partition { CT_PARTITION_MANUAL, CT_PARTITION_SHARDY } ct_partition;
 
 typedef struct ct_parallel {
@@ -52,9 +59,10 @@ typedef struct ct_parallel {
     bool sequence_parallel, loss_parallel;
     ct_rotate rotate;                 /* context parallel attention */
     ct_reshard reshard_after_forward; /* NEVER: gathered weights are kept for the backward pass */
-    int zero_stage;        /* 3: parameters, gradients, moments sharded over fsdp; 2: not parameters; 1: moments */
-    bool reduce_once;      /* with accumulation: gradients are reduced after the last microbatch */
-    int prefetch;          /* layers whose weights are gathered ahead in a scan: 0 or 1 */
+    int zero_stage;   /* 3: parameters, gradients, moments sharded over fsdp; 2: not parameters; 1: moments */
+    bool reduce_once; /* with accumulation: gradients are reduced after the last microbatch */
+    int prefetch;     /* layers whose weights are gathered ahead in a scan: 0 or 1 */
+    ct_collective_form gather_form, reduce_form;
     ct_dtype reduce_dtype; /* of gradients on the wire */
     ct_partition partition;
     int64_t replicate_below; /* elements of one layer; 0 means 65536 */

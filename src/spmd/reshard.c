@@ -14,6 +14,7 @@
 #include "graph/compare.h"
 #include "graph/constant.h"
 #include "graph/elementwise.h"
+#include "graph/shape.h"
 #include "graph/slice.h"
 #include "spmd/localizer.h"
 
@@ -218,15 +219,130 @@ void ct__note_collective(ct_localizer *l, const ct_tensor *result)
     l->why[result->id] = l->reason;
 }
 
+/* ---- several mesh axes of one dim ---- */
+
+/* A run of gathers or scatters of one dim; axes: of the mesh, outermost first, which is how the dim is split. */
+typedef struct axis_run {
+    step_kind kind;
+    int dim, count, axes[CT_MAX_MESH_AXES];
+} axis_run;
+
+static int64_t run_size(const ct_localizer *l, const axis_run *run)
+{
+    int64_t size = 1;
+    for (int i = 0; i < run->count; i++) size *= l->mesh->axes[run->axes[i]].size;
+    return size;
+}
+
+/* The axes of the run as dims of their own before its dim: of their size (for a scatter) or of size 1. */
+static ct_tensor *unfold(const ct_localizer *l, const axis_run *run, ct_tensor *x)
+{
+    ct_axis axes[2 * CT_MAX_RANK];
+    int rank = 0;
+    for (int i = 0; i < run->dim; i++) axes[rank++] = x->axes[i];
+    for (int i = 0; i < run->count; i++) {
+        const char *name = ct_arena_printf(&l->graph->arena, "part.%d", i);
+        int64_t size = run->kind == GATHER ? 1 : l->mesh->axes[run->axes[i]].size;
+        axes[rank++] = (ct_axis){ct__intern_z(l->graph, name), size};
+    }
+    for (int i = run->dim; i < x->rank; i++) axes[rank++] = x->axes[i];
+    if (run->kind != GATHER) axes[run->dim + run->count].size /= run_size(l, run);
+    return ct__reshape(CT_LOC, x, rank, axes);
+}
+
+static ct_tensor *fold(const axis_run *run, ct_tensor *x)
+{
+    ct_axis axes[CT_MAX_RANK];
+    int rank = 0;
+    for (int i = 0; i < run->dim; i++) axes[rank++] = x->axes[i];
+    axes[rank] = x->axes[run->dim + run->count];
+    for (int i = 0; i < run->count; i++) axes[rank].size *= x->axes[run->dim + i].size;
+    rank++;
+    for (int i = run->dim + run->count + 1; i < x->rank; i++) axes[rank++] = x->axes[i];
+    return ct__reshape(CT_LOC, x, rank, axes);
+}
+
+/* One part; it takes the axes in order from `first` on, around: gathers from the innermost, scatters from the
+ * outermost. */
+static ct_tensor *run_rotated(ct_localizer *l, const axis_run *run, ct_tensor *x, int first)
+{
+    bool is_gather = run->kind == GATHER;
+    x = unfold(l, run, x);
+    for (int i = 0; i < run->count; i++) {
+        int k = (first + i) % run->count, place = is_gather ? run->count - 1 - k : k;
+        const char *axis = x->axes[run->dim + place].name, *mesh_axis = l->mesh->axes[run->axes[place]].name;
+        x = is_gather ? ct_all_gather(x, axis, mesh_axis) : ct_reduce_scatter(x, axis, mesh_axis);
+        if (ct_tensor_is_poison(x)) return x;
+        ct__note_collective(l, x);
+    }
+    return fold(run, x);
+}
+
+static ct_tensor *run_joint(ct_localizer *l, const axis_run *run, ct_tensor *x)
+{
+    uint32_t mesh_axes = 0;
+    for (int i = 0; i < run->count; i++) mesh_axes |= 1u << run->axes[i];
+    const char *axis = x->axes[run->dim].name, *text = mesh_axes_text(l, mesh_axes);
+    x = run->kind == GATHER ? ct_all_gather(x, axis, text) : ct_reduce_scatter(x, axis, text);
+    if (!ct_tensor_is_poison(x)) ct__note_collective(l, x);
+    return x;
+}
+
+/* In parts along another dim, or as one where none can be split. */
+static ct_tensor *run_parts(ct_localizer *l, const axis_run *run, ct_tensor *x)
+{
+    int other = -1, num_parts = run->count;
+    for (int i = 0; i < x->rank && other < 0; i++)
+        if (i != run->dim && x->axes[i].size % num_parts == 0) other = i;
+    if (other < 0) return run_rotated(l, run, x, 0);
+    ct_tensor *parts[CT_MAX_MESH_AXES];
+    const char *axis = x->axes[other].name;
+    int64_t size = x->axes[other].size / num_parts;
+    for (int i = 0; i < num_parts; i++) parts[i] = run_rotated(l, run, ct_slice(x, axis, i * size, (i + 1) * size), i);
+    return ct_concat(parts, num_parts, axis);
+}
+
+/* The steps of p from `first` on that are of one kind and dim. */
+static axis_run run_from(const plan *p, int first)
+{
+    const step *steps = &p->steps[first];
+    axis_run run = {.kind = steps[0].kind, .dim = steps[0].dim};
+    while (first + run.count < p->count && steps[run.count].kind == run.kind && steps[run.count].dim == run.dim)
+        run.count++;
+    for (int i = 0; i < run.count && steps[i].mesh_axes; i++) {
+        int axis = 0;
+        while (!(steps[i].mesh_axes & (1u << axis))) axis++;
+        run.axes[run.kind == GATHER ? run.count - 1 - i : i] = axis; /* gathers begin with the innermost */
+    }
+    return run;
+}
+
+/* A run over more than one axis in the form that the recipe wants; NULL: step by step. */
+static ct_tensor *run_in_form(ct_localizer *l, const axis_run *run, ct_tensor *x)
+{
+    if ((run->kind != GATHER && run->kind != SCATTER) || run->count < 2) return NULL;
+    ct_collective_form form = run->kind == GATHER ? l->parallel->gather_form : l->parallel->reduce_form;
+    bool is_in_order = true; /* a joint collective numbers its group in the mesh's order of axes */
+    for (int i = 1; i < run->count; i++) is_in_order &= run->axes[i] > run->axes[i - 1];
+    if (form == CT_FORM_JOINT && is_in_order) return run_joint(l, run, x);
+    if (form == CT_FORM_PARTS && x->rank + run->count <= CT_MAX_RANK) return run_parts(l, run, x);
+    return NULL;
+}
+
 ct_tensor *ct__reshard(ct_localizer *l, ct_tensor *x, const ct_tensor *type, const ct_sharding *from,
                        const ct_sharding *to)
 {
     plan p;
     make_plan(l->mesh, type, from, to, &p);
     for (int i = 0; i < p.count; i++) {
-        x = run_step(l, &p.steps[i], x);
+        axis_run run = run_from(&p, i);
+        ct_tensor *joined = run_in_form(l, &run, x);
+        x = joined ? joined : run_step(l, &p.steps[i], x);
         if (ct_tensor_is_poison(x)) return x;
-        if (p.steps[i].mesh_axes) ct__note_collective(l, x);
+        if (joined)
+            i += run.count - 1;
+        else if (p.steps[i].mesh_axes)
+            ct__note_collective(l, x);
     }
     CT_ASSERT(ct_sharding_equal(&p.now, to));
     return x;

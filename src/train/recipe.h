@@ -78,6 +78,7 @@ typedef struct ct_recipe {
         ct_reshard fsdp_reshard_after_forward;
         int64_t zero_stage;
         int64_t fsdp_prefetch;
+        ct_collective_form fsdp_gather_form, fsdp_reduce_form;
         int64_t fsdp_replicate_below;
         bool reduce_each_microbatch;
         ct_partition partitioner;

@@ -97,6 +97,8 @@ ct_status *ct_recipe_parallel(const ct_recipe *recipe, const ct_model *model, in
         .zero_stage = (int)recipe->parallelism.zero_stage,
         .reduce_once = !recipe->parallelism.reduce_each_microbatch && ct_recipe_num_microbatches(recipe) > 1,
         .prefetch = (int)recipe->parallelism.fsdp_prefetch,
+        .gather_form = recipe->parallelism.fsdp_gather_form,
+        .reduce_form = recipe->parallelism.fsdp_reduce_form,
         .reduce_dtype = recipe->training.mixed_precision_reduce,
         .partition = recipe->parallelism.partitioner,
         .replicate_below = recipe->parallelism.fsdp_replicate_below,
