@@ -19,7 +19,7 @@
 #include "graph/shape.h"
 #include "spmd/localizer.h"
 
-enum { SMALL_ELEMENTS = 64 }; /* a summand this small is masked rather than the other one reduced */
+enum { SMALL_ELEMENTS = 64, ACTIVATION_RANK = 3 };
 
 typedef struct axis_list {
     int count, axes[CT_MAX_MESH_AXES];
@@ -201,9 +201,12 @@ static uint32_t split_axes(const placing *p)
 
 /* ---- partial sums ---- */
 
-static bool is_small(const ct_tensor *tensor)
+/* Which operand without the others' pending sum counts as zero on all devices but one, so that the sum may wait.
+ * Numbers, because that is cheaper than to reduce the others; activations, because a placement point is ahead, where
+ * the sum is scattered rather than reduced. */
+static bool is_masked(const ct_tensor *tensor)
 {
-    return ct__num_elements(tensor) <= SMALL_ELEMENTS;
+    return ct__num_elements(tensor) <= SMALL_ELEMENTS || tensor->rank >= ACTIVATION_RANK;
 }
 
 /* A sum is not made longer before it is sent: broadcast, padded, converted to a wider dtype. */
@@ -233,7 +236,7 @@ static void choose_partial(placing *p)
         const ct_value *value = ct__value(p->l, node->operands[i]);
         uint32_t partial = ct__value_sharding(p->l, node->operands[i])->partial;
         if (factors->linearity == CT_LINEAR_JOINTLY) {
-            if (!is_linear_operand(factors, i) || value->is_zero || is_small(node->operands[i])) continue;
+            if (!is_linear_operand(factors, i) || value->is_zero || is_masked(node->operands[i])) continue;
             p->partial &= partial;
         } else {
             bool is_plain = !node->operands[i]->rank || value->free_dims == (1u << node->operands[i]->rank) - 1;
