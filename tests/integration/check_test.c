@@ -121,9 +121,42 @@ static void test_sharding(void **state)
     ct_test_fails(1, "tensor_parallel_degree 3 (-1: what is left) does not divide 16", line, 16, 3, "");
 }
 
+/* The same step on 8 and on 512 devices: as many operations, and no time to speak of. */
+static void test_number_of_devices(void **state)
+{
+    (void)state;
+    static const struct {
+        int devices, cp, tp;
+    } meshes[] = {{8, 2, 2}, {512, 4, 8}};
+    static const char *const rotations[] = {"allgather", "ring"};
+    for (size_t r = 0; r < CT_COUNT(rotations); r++) {
+        int64_t operations[2];
+        for (size_t i = 0; i < CT_COUNT(meshes); i++) {
+            ct_test_run run = ct_test_start(
+                "check " CT_SOURCE_DIR "/recipes/llama3/70b.toml --device.count=%d --training.seq_len=8192 "
+                "--parallelism.context_parallel_degree=%d --parallelism.tensor_parallel_degree=%d "
+                "--parallelism.context_parallel_rotate_method=%s --training.global_batch_size=-1",
+                meshes[i].devices, meshes[i].cp, meshes[i].tp, rotations[r]);
+            ct_test_wait(&run);
+            ct_test_expect(&run, 0, "");
+            const char *line = strstr(run.out, "\nprogram"), *comma = line ? strchr(line, ',') : NULL;
+            assert_non_null(comma);
+            operations[i] = strtoll(comma + 1, NULL, 10);
+            print_message("%d devices, %s: %lld operations, %.2f s\n", meshes[i].devices, rotations[r],
+                          (long long)operations[i], run.seconds);
+#if !defined(__SANITIZE_ADDRESS__)
+            assert_true(run.seconds < 2);
+#endif
+            ct_test_run_free(&run);
+        }
+        assert_true(operations[0] > 1000);
+        assert_int_equal(operations[0], operations[1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_recipes), cmocka_unit_test(test_program_size),
-                                       cmocka_unit_test(test_sharding)};
+                                       cmocka_unit_test(test_sharding), cmocka_unit_test(test_number_of_devices)};
     return cmocka_run_group_tests(tests, NULL, ct_test_world_free);
 }
