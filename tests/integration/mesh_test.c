@@ -14,17 +14,20 @@ typedef struct mesh_case {
     bool shardy;       /* through XLA's partitioner as well */
 } mesh_case;
 
-#define NO_SP  "--parallelism.no-enable_sequence_parallel"
-#define RING   "--parallelism.context_parallel_rotate_method=ring"
-#define FULL   "--activation_checkpoint.mode=full"
-#define NONE   "--activation_checkpoint.mode=none"
-#define MICRO  "--training.global_batch_size=16"
-#define ALWAYS "--parallelism.fsdp_reshard_after_forward=always"
-#define NEVER  "--parallelism.fsdp_reshard_after_forward=never"
+#define NO_SP "--parallelism.no-enable_sequence_parallel"
+#define RING  "--parallelism.context_parallel_rotate_method=ring"
+#define FULL  "--activation_checkpoint.mode=full"
+#define NONE  "--activation_checkpoint.mode=none"
+#define HOST  "--activation_checkpoint.offload=block_in,attention_out --optimizer.offload_state"
+/* fsdp has two mesh axes where cp is more than 1 */
+#define FORM(form) "--parallelism.fsdp_gather_form=" form " --parallelism.fsdp_reduce_form=" form
+#define MICRO      "--training.global_batch_size=16"
+#define ALWAYS     "--parallelism.fsdp_reshard_after_forward=always"
+#define NEVER      "--parallelism.fsdp_reshard_after_forward=never"
 
 static const mesh_case CASES[] = {
     {"dp2", 1, 2, 1, 1, "", true},
-    {"dp4", 1, 4, 1, 1, FULL, false},
+    {"dp4 offloaded", 1, 4, 1, 1, FULL " " HOST, false},
     {"dp8", 1, 8, 1, 1, NONE, false},
     {"ddp4", 4, 1, 1, 1, "", false},
     {"hsdp2x2", 2, 2, 1, 1, NEVER, false},
@@ -42,8 +45,8 @@ static const mesh_case CASES[] = {
     {"cp2 ring", 1, 1, 2, 1, RING " " FULL, true},
     {"cp4", 1, 1, 4, 1, NONE, false},
     {"cp4 ring", 1, 1, 4, 1, RING, false},
-    {"dp2 tp2 cp2", 1, 2, 2, 2, "", true},
-    {"dp2 tp2 cp2 ring", 1, 2, 2, 2, RING, false},
+    {"dp2 tp2 cp2 in parts", 1, 2, 2, 2, FORM("parts"), true},
+    {"dp2 tp2 cp2 ring, joint", 1, 2, 2, 2, RING " " FORM("joint"), false},
     {"hsdp2x2 tp2", 2, 2, 1, 2, FULL, true},
     {"dp4 tp2", 1, 4, 1, 2, "", false},
     {"dp2 tp4 whole sequence", 1, 2, 1, 4, NO_SP, false},
