@@ -51,11 +51,13 @@ static const char *config_text(ct_arena *arena, const char *config, const char *
     return ct_arena_strndup(arena, at, strcspn(at, "\""));
 }
 
+/* libtpu writes the largest integer where it has no estimate (for gathers and scatters, for example). */
 static double estimated_cycles(const ct_hlo_instruction *instruction)
 {
     static const char key[] = "\"estimated_cycles\":\"";
     const char *at = strstr(instruction->backend_config, key);
-    return at ? strtod(at + sizeof(key) - 1, NULL) : 0;
+    double cycles = at ? strtod(at + sizeof(key) - 1, NULL) : 0;
+    return cycles < 1e15 ? cycles : 0;
 }
 
 /* ---- what an all-reduce is wasted on ---- */
@@ -300,8 +302,8 @@ void ct_hlo_traffic_print(const ct_hlo_traffic *traffic, int num_axes, const int
                 ct_str_printf(out, "%s%d", first ? "" : "+", a);
                 first = 0;
             }
-        ct_str_printf(out, "%s%s%s%s%s%s  %s %s\n", item->is_async ? "  async" : "", item->emitter[0] ? "  " : "",
-                      item->emitter, item->waste ? "  (wasted: " : "", item->waste ? item->waste : "",
+        ct_str_printf(out, "%s%s%s%s%s%s%s  %s %s\n", item->is_async ? "  async" : "", item->emitter[0] ? "  " : "",
+                      item->emitter, item->is_nd ? " ND" : "", item->waste ? "  (wasted: " : "", item->waste ? item->waste : "",
                       item->waste ? " would do)" : "", item->name, item->op_name);
     }
 }
