@@ -28,5 +28,5 @@ const ct_sharding_table ct__decoder_sharding = {
     .num_axes = CT_COUNT(AXES),
     .points = POINTS,
     .num_points = CT_COUNT(POINTS),
-    .fsdp_axes = "dim ffn vocab heads kv_heads",
+    .fsdp_axes = "vocab dim ffn heads kv_heads",
 };
