@@ -37,9 +37,10 @@ static ct_status *print_details(const ct_recipe *recipe, const wishes *w, ct_top
     ct_str text;
     ct_str_init(&text);
     ct_torus torus = {0};
+    const char *kind = topology ? ct_topology_device_kind(topology, 0) : NULL;
     ct_status *status = NULL;
     if (topology) status = ct_topology_torus(topology, recipe->parallelism.tensor_parallel_degree, &torus, NULL);
-    if (!status && w->sharding) status = ct_sharding_report(recipe, torus.num_axes, torus.sizes, &text);
+    if (!status && w->sharding) status = ct_sharding_report(recipe, torus.num_axes, torus.sizes, kind, &text);
     if (!status && (w->memory || w->traffic)) {
         ct_session_opts session = ct_run_recipe_session(arena, recipe);
         ct_memory_report_opts opts = {.topology = topology, .session = &session, .list = w->traffic};

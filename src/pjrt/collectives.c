@@ -88,6 +88,20 @@ static bool only_sliced(const ct_hlo_computation *computation, const ct_hlo_inst
     return any;
 }
 
+/* Whether only slices are taken of result i of an all-reduce; one of several operands gives a tuple. */
+static bool is_sliced(const ct_hlo_computation *computation, const ct_hlo_instruction *reduce, size_t i)
+{
+    if (reduce->num_operands == 1) return only_sliced(computation, reduce, 0);
+    bool any = false;
+    for (size_t k = 0; k < computation->num_instructions; k++) {
+        const ct_hlo_instruction *user = &computation->instructions[k];
+        if (!is(user, "get-tuple-element") || user->operands[0] != reduce || user->index != (int64_t)i) continue;
+        if (!only_sliced(computation, user, 0)) return false;
+        any = true;
+    }
+    return any;
+}
+
 /* Whether value is a buffer of one constant with something written into it. */
 static bool is_filled_in(const ct_hlo_instruction *value)
 {
@@ -180,7 +194,7 @@ static void add(walker *w, const ct_hlo_computation *computation, const ct_hlo_i
                  (item.emitter[0] >= '2' && item.emitter[0] <= '9' && item.emitter[1] == 'D');
     for (size_t i = 0; i < from->num_operands; i++) {
         item.waste = NULL;
-        if (kind == CT_COLLECTIVE_ALL_REDUCE && only_sliced(computation, from, 0)) item.waste = "reduce-scatter";
+        if (kind == CT_COLLECTIVE_ALL_REDUCE && is_sliced(computation, from, i)) item.waste = "reduce-scatter";
         if (kind == CT_COLLECTIVE_ALL_REDUCE && is_filled_in(from->operands[i])) item.waste = "all-gather";
         set_bytes(&item, from->operands[i], w->num_devices);
         if (kind != CT_COLLECTIVE_PERMUTE || item.wire_bytes) append(w, &item);
@@ -303,7 +317,7 @@ void ct_hlo_traffic_print(const ct_hlo_traffic *traffic, int num_axes, const int
                 first = 0;
             }
         ct_str_printf(out, "%s%s%s%s%s%s%s  %s %s\n", item->is_async ? "  async" : "", item->emitter[0] ? "  " : "",
-                      item->emitter, item->is_nd ? " ND" : "", item->waste ? "  (wasted: " : "", item->waste ? item->waste : "",
-                      item->waste ? " would do)" : "", item->name, item->op_name);
+                      item->emitter, item->is_nd ? " ND" : "", item->waste ? "  (wasted: " : "",
+                      item->waste ? item->waste : "", item->waste ? " would do)" : "", item->name, item->op_name);
     }
 }

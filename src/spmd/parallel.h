@@ -49,6 +49,8 @@ typedef enum ct_collective_form {
     CT_FORM_PER_AXIS, /* one collective per mesh axis, one after the other: the links of one torus axis at a time */
     CT_FORM_JOINT,    /* one over all of them */
     CT_FORM_PARTS,    /* the array in as many parts as there are axes, each taking the axes in another order */
+    CT_FORM_PAIRS,    /* joint over two axes at a time, the outermost two first in a reduction, last in a gather */
+    CT_FORM_AUTO,     /* in recipes: the best that is known for the chip */
 } ct_collective_form;
 
 typedef enum ct_partition { CT_PARTITION_MANUAL, CT_PARTITION_SHARDY } ct_partition;

@@ -317,13 +317,24 @@ static axis_run run_from(const plan *p, int first)
     return run;
 }
 
-/* A run over more than one axis in the form that the recipe wants; NULL: step by step. */
-static ct_tensor *run_in_form(ct_localizer *l, const axis_run *run, ct_tensor *x)
+/* A run over more than one axis in the form that the recipe wants, of which run->count axes are done; NULL: step by
+ * step. */
+static ct_tensor *run_in_form(ct_localizer *l, axis_run *run, ct_tensor *x)
 {
     if ((run->kind != GATHER && run->kind != SCATTER) || run->count < 2) return NULL;
     ct_collective_form form = run->kind == GATHER ? l->parallel->gather_form : l->parallel->reduce_form;
     bool is_in_order = true; /* a joint collective numbers its group in the mesh's order of axes */
     for (int i = 1; i < run->count; i++) is_in_order &= run->axes[i] > run->axes[i - 1];
+    if (form == CT_FORM_PAIRS && is_in_order) { /* of three axes, a gather begins with the innermost alone */
+        if (run->kind == GATHER) {
+            int count = run->count % 2 ? 1 : 2, skipped = run->count - count;
+            for (int i = 0; i < count; i++) run->axes[i] = run->axes[skipped + i];
+            run->count = count;
+        } else {
+            run->count = 2;
+        }
+        return run_joint(l, run, x);
+    }
     if (form == CT_FORM_JOINT && is_in_order) return run_joint(l, run, x);
     if (form == CT_FORM_PARTS && x->rank + run->count <= CT_MAX_RANK) return run_parts(l, run, x);
     return NULL;

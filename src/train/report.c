@@ -26,7 +26,7 @@ ct_status *ct_train_report_make(const ct_recipe *recipe, const char *program_pat
     ct_status *status = NULL;
     CT_TRY_OUT(ct_recipe_model(recipe, &model));
     ct_parallel parallel;
-    CT_TRY_OUT(ct_recipe_parallel(recipe, model, 0, NULL, &parallel));
+    CT_TRY_OUT(ct_recipe_parallel(recipe, model, 0, NULL, NULL, &parallel));
     ct_step_opts step = ct_recipe_step(recipe, &parallel);
     CT_TRY_OUT(ct_train_step_build(model, &step, &graph));
     CT_TRY_OUT(ct_graph_print(graph, &text));

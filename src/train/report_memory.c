@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "pjrt/collectives.h"
 #include "spmd/links.h"
+#include "train/chip.h"
 #include "train/setup.h"
 #include "train/step.h"
 
@@ -39,13 +40,12 @@ static ct_status *open_target(const ct_recipe *recipe, const ct_memory_report_op
 }
 
 static ct_status *compile(const ct_recipe *recipe, const ct_memory_report_opts *opts, const target *t, ct_graph *graph,
-                          ct_executable **out_executable)
+                          ct_arena *arena, ct_executable **out_executable)
 {
     if (!t->topology) return ct_session_compile(t->session, graph, NULL, out_executable);
-    ct_compile_opts compile = {.num_partitions = (int)recipe->device.count,
-                               .device_ids = t->device_ids,
-                               .flags = opts->session->xla_flags,
-                               .num_flags = opts->session->num_xla_flags};
+    ct_compile_opts compile = {.num_partitions = (int)recipe->device.count, .device_ids = t->device_ids};
+    compile.flags =
+        ct_chip_flags(arena, t->kind, opts->session->xla_flags, opts->session->num_xla_flags, &compile.num_flags);
     ct_str text;
     ct_str_init(&text);
     ct_status *status = ct_graph_print(graph, &text);
@@ -139,11 +139,11 @@ ct_status *ct_memory_report(const ct_recipe *recipe, const ct_memory_report_opts
     ct_parallel parallel;
     CT_TRY_OUT(open_target(recipe, opts, &t));
     CT_TRY_OUT(ct_recipe_model(recipe, &model));
-    CT_TRY_OUT(ct_recipe_parallel(recipe, model, t.torus.num_axes, t.torus.sizes, &parallel));
+    CT_TRY_OUT(ct_recipe_parallel(recipe, model, t.torus.num_axes, t.torus.sizes, t.kind, &parallel));
     ct_step_opts step = ct_recipe_step(recipe, &parallel);
     CT_TRY_OUT(ct_train_step_build(model, &step, &graph));
     double start = ct_clock_seconds();
-    CT_TRY_OUT(compile(recipe, opts, &t, graph, &executable));
+    CT_TRY_OUT(compile(recipe, opts, &t, graph, &arena, &executable));
     double compile_seconds = ct_clock_seconds() - start;
     ct_executable_memory memory;
     CT_TRY_OUT(ct_executable_memory_stats(executable, &memory));

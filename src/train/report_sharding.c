@@ -130,7 +130,8 @@ static void report_collectives(const ct_localize_report *report, ct_str *out)
     report_sums(report, out);
 }
 
-ct_status *ct_sharding_report(const ct_recipe *recipe, int num_torus, const int64_t *torus, ct_str *out)
+ct_status *ct_sharding_report(const ct_recipe *recipe, int num_torus, const int64_t *torus, const char *device_kind,
+                              ct_str *out)
 {
     ct_model *model = NULL;
     ct_graph *graph = NULL;
@@ -143,7 +144,7 @@ ct_status *ct_sharding_report(const ct_recipe *recipe, int num_torus, const int6
                         "so there are none to report; set it to \"manual\" (%s)",
                         ct_recipe_where(recipe, "parallelism.partitioner"));
     CT_TRY_OUT(ct_recipe_model(recipe, &model));
-    CT_TRY_OUT(ct_recipe_parallel(recipe, model, num_torus, torus, &parallel));
+    CT_TRY_OUT(ct_recipe_parallel(recipe, model, num_torus, torus, device_kind, &parallel));
     ct_step_opts step = ct_recipe_step(recipe, &parallel);
     char *mesh = ct_mesh_text(&parallel.mesh);
     ct_str_printf(out, "Mesh: %s, %lld device%s\n", mesh[0] ? mesh : "none", (long long)parallel.mesh.num_devices,

@@ -11,8 +11,10 @@
  *   every collective of the program: kind, mesh axes, dtype, bytes on one device, times per step, what moves and why,
  *   module and line; the sums per kind
  *
- * The torus is the topology's, num_torus 0 where none is known. Errors: those of the recipe's model and mesh, and of
- * building the step; FAILED_PRECONDITION for partitioner "shardy", whose collectives XLA chooses. */
-CT_MUST_USE ct_status *ct_sharding_report(const ct_recipe *recipe, int num_torus, const int64_t *torus, ct_str *out);
+ * The torus is the topology's, num_torus 0 and device_kind NULL where none is known. Errors: those of the recipe's
+ * model and mesh, and of building the step; FAILED_PRECONDITION for partitioner "shardy", whose collectives XLA
+ * chooses. */
+CT_MUST_USE ct_status *ct_sharding_report(const ct_recipe *recipe, int num_torus, const int64_t *torus,
+                                          const char *device_kind, ct_str *out);
 
 #endif

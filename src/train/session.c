@@ -8,6 +8,7 @@
 #include "base/box.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "train/chip.h"
 
 /* All the devices in the order of their torus; a part of them as the plugin counts them, on no torus. */
 static ct_status *order_devices(ct_session *session, int64_t innermost)
@@ -35,11 +36,9 @@ ct_status *ct_session_open(const ct_session_opts *opts, ct_session **out_session
 {
     *out_session = NULL;
     ct_session *session = ct_alloc_zeroed(1, sizeof(*session));
+    ct_arena_init(&session->arena);
     session->num_devices = opts->num_devices ? opts->num_devices : 1;
-    session->compile = (ct_compile_opts){.num_partitions = session->num_devices,
-                                         .flags = opts->xla_flags,
-                                         .num_flags = opts->num_xla_flags,
-                                         .cache_folder = opts->cache_folder};
+    session->compile = (ct_compile_opts){.num_partitions = session->num_devices, .cache_folder = opts->cache_folder};
     ct_status *status = ct_plugin_load(&opts->plugin, &session->plugin);
     if (!status) {
         /* one device is every plugin's default; more of them are virtual on the CPU, and elsewhere there already */
@@ -51,7 +50,12 @@ ct_status *ct_session_open(const ct_session_opts *opts, ct_session **out_session
         status = ct_error(CT_CODE_FAILED_PRECONDITION, "device.count = %d, but %s has %zu devices; lower device.count",
                           session->num_devices, ct_plugin_path(session->plugin),
                           ct_client_num_addressable_devices(session->client));
-    if (!status) status = order_devices(session, opts->innermost);
+    if (!status) {
+        const char *kind = ct_device_kind(ct_client_addressable_device(session->client, 0));
+        session->compile.flags =
+            ct_chip_flags(&session->arena, kind, opts->xla_flags, opts->num_xla_flags, &session->compile.num_flags);
+        status = order_devices(session, opts->innermost);
+    }
     if (status)
         ct_session_close(session);
     else
@@ -63,6 +67,7 @@ void ct_session_close(ct_session *session)
 {
     if (!session) return;
     ct_client_free(session->client);
+    ct_arena_deinit(&session->arena);
     free(session->devices);
     free(session->device_ids);
     free(session);

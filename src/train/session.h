@@ -26,6 +26,7 @@ typedef struct ct_session {
     ct_device **devices; /* in the order of the mesh: row-major on the torus */
     int *device_ids;
     ct_torus torus;
+    ct_arena arena; /* flags */
     ct_compile_opts compile;
 } ct_session;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "train/chip.h"
 #include "train/metrics_flops.h"
 
 static ct_status *check_names(const ct_recipe *recipe, const char *key, const ct_recipe_list *list)
@@ -77,7 +78,7 @@ static ct_status *check_shared(const ct_recipe *recipe, const char *what, int64_
 }
 
 ct_status *ct_recipe_parallel(const ct_recipe *recipe, const ct_model *model, int num_torus, const int64_t *torus,
-                              ct_parallel *out_parallel)
+                              const char *device_kind, ct_parallel *out_parallel)
 {
     ct_mesh_opts mesh = {.degrees = {[CT_MESH_DP_REPLICATE] = recipe->parallelism.data_parallel_replicate_degree,
                                      [CT_MESH_DP_SHARD] = recipe->parallelism.data_parallel_shard_degree,
@@ -103,6 +104,10 @@ ct_status *ct_recipe_parallel(const ct_recipe *recipe, const ct_model *model, in
         .partition = recipe->parallelism.partitioner,
         .replicate_below = recipe->parallelism.fsdp_replicate_below,
     };
+    ct_collective_form gather, reduce;
+    ct_chip_forms(device_kind, &gather, &reduce);
+    if (out_parallel->gather_form == CT_FORM_AUTO) out_parallel->gather_form = gather;
+    if (out_parallel->reduce_form == CT_FORM_AUTO) out_parallel->reduce_form = reduce;
     CT_TRY(check_shared(recipe, "heads", model->config.num_heads));
     CT_TRY(check_shared(recipe, "ffn", model->config.ffn_dim));
     CT_TRY_NOTE(ct_mesh_init(&mesh, &out_parallel->mesh), "%s",

@@ -10,10 +10,10 @@
  * Errors: those of ct_model_config_find and _read; INVALID_ARGUMENT naming the recipe's line. */
 CT_MUST_USE ct_status *ct_recipe_model(const ct_recipe *recipe, ct_model **out_model);
 
-/* How the model lies on the recipe's mesh, along a torus of num_torus axes (0: no topology is known).
- * Errors: INVALID_ARGUMENT naming the recipe's lines and the sizes that do not divide. */
+/* How the model lies on the recipe's mesh, along a torus of num_torus axes (0: no topology is known) of devices of a
+ * kind (NULL: not known). Errors: INVALID_ARGUMENT naming the recipe's lines and the sizes that do not divide. */
 CT_MUST_USE ct_status *ct_recipe_parallel(const ct_recipe *recipe, const ct_model *model, int num_torus,
-                                          const int64_t *torus, ct_parallel *out_parallel);
+                                          const int64_t *torus, const char *device_kind, ct_parallel *out_parallel);
 
 /* The step's options; recipe and parallel must outlive them. */
 ct_step_opts ct_recipe_step(const ct_recipe *recipe, const ct_parallel *parallel);

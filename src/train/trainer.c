@@ -425,13 +425,14 @@ static ct_status *run(trainer *t)
     ct_info("Model %s %s size: %lld total parameters", recipe->model.name, recipe->model.flavor,
             (long long)ct_model_num_params(&t->model->config, t->model->family));
     t->schedule = ct_recipe_lr_schedule(recipe);
-    CT_TRY(ct_recipe_parallel(recipe, t->model, 0, NULL, &t->parallel));
+    CT_TRY(ct_recipe_parallel(recipe, t->model, 0, NULL, NULL, &t->parallel));
     t->step_opts = ct_recipe_step(recipe, &t->parallel);
     CT_TRY(order_columns(t));
     t->checkpoint_folder = ct_path_join(recipe->dump_folder, recipe->checkpoint.folder);
     CT_TRY(ct_session_open(&t->opts->session, &t->session));
     /* once more, along the devices' torus */
-    CT_TRY(ct_recipe_parallel(recipe, t->model, t->session->torus.num_axes, t->session->torus.sizes, &t->parallel));
+    CT_TRY(ct_recipe_parallel(recipe, t->model, t->session->torus.num_axes, t->session->torus.sizes,
+                              ct_device_kind(ct_session_device(t->session, 0)), &t->parallel));
     CT_TRY(open_data(t));
     CT_TRY(write_recipe(t));
     CT_TRY(make_state(t));

@@ -1,0 +1,69 @@
+/* A table of chips. */
+#include "train/chip.h"
+
+#include <string.h>
+
+/* Collectives on SparseCores run beside computation, and there, alone, a reduce-scatter over two axes of the torus is
+ * one, with parts that walk them in both orders; elsewhere libtpu makes an all-reduce and a slice of it. */
+#define OFFLOAD "xla_tpu_enable_sparse_core_collective_offload_"
+static const char *const sparse_cores[] = {
+    OFFLOAD "all_gather",
+    OFFLOAD "2d_all_gather",
+    OFFLOAD "3d_all_gather",
+    OFFLOAD "reduce_scatter",
+    OFFLOAD "nd_reduce_scatter",
+    "xla_tpu_enable_sparse_core_reduce_scatter_v2",
+    "xla_tpu_use_tc_device_shape_on_sc",
+    NULL,
+};
+/* v5e has none: gathers are cut in steps that are fused with computation. */
+static const char *const fused_gathers[] = {
+    "xla_tpu_enable_async_collective_fusion",
+    "xla_tpu_enable_async_collective_fusion_fuse_all_gather",
+    "xla_tpu_enable_async_collective_fusion_multiple_steps",
+    NULL,
+};
+static const char *const none[] = {NULL}; /* tpu7x offloads as it is */
+
+static const struct {
+    const char *kind;
+    ct_collective_form gather, reduce;
+    const char *const *flags; /* all true */
+} chips[] = {
+    {"TPU v5 lite", CT_FORM_JOINT, CT_FORM_PER_AXIS, fused_gathers},
+    {"TPU v5", CT_FORM_JOINT, CT_FORM_PAIRS, sparse_cores},
+    {"TPU v5p", CT_FORM_JOINT, CT_FORM_PAIRS, sparse_cores},
+    {"TPU v6 lite", CT_FORM_JOINT, CT_FORM_PAIRS, sparse_cores},
+    {"TPU7x", CT_FORM_JOINT, CT_FORM_PAIRS, none},
+};
+
+static int find(const char *kind)
+{
+    for (size_t i = 0; kind && i < CT_COUNT(chips); i++)
+        if (!strcmp(kind, chips[i].kind)) return (int)i;
+    return -1;
+}
+
+void ct_chip_forms(const char *device_kind, ct_collective_form *out_gather, ct_collective_form *out_reduce)
+{
+    int chip = find(device_kind);
+    *out_gather = chip < 0 ? CT_FORM_PER_AXIS : chips[chip].gather;
+    *out_reduce = chip < 0 ? CT_FORM_PER_AXIS : chips[chip].reduce;
+}
+
+const ct_named_value *ct_chip_flags(ct_arena *arena, const char *device_kind, const ct_named_value *flags,
+                                    size_t num_flags, size_t *out_num_flags)
+{
+    int chip = find(device_kind);
+    *out_num_flags = num_flags;
+    if (chip < 0) return flags;
+    size_t num_own = 0, count = 0;
+    while (chips[chip].flags[num_own]) num_own++;
+    ct_named_value *all = CT_ARENA_ARRAY(arena, ct_named_value, num_own + num_flags);
+    for (size_t i = 0; i < num_own; i++)
+        if (!ct_named_value_find(flags, num_flags, chips[chip].flags[i]))
+            all[count++] = (ct_named_value){.name = chips[chip].flags[i], .type = CT_VALUE_BOOL, .boolean = true};
+    for (size_t i = 0; i < num_flags; i++) all[count++] = flags[i];
+    *out_num_flags = count;
+    return all;
+}
