@@ -120,6 +120,7 @@ struct ct_graph {
     ct_axis *mesh;
     int num_mesh_axes;
     const struct ct_parallel *parallel; /* spmd's: how the model lies on the mesh; NULL: one device */
+    const struct ct_kernels *kernels;   /* kernels': which forms its kernels take; NULL: their definitions */
     int num_channels;                   /* the printer's: channel handles given out */
     int manual_depth;                   /* 1 while the body of a manual region is being made */
     const bool *wants_gradient;         /* by tensor id, during a sweep; NULL: all */

@@ -45,7 +45,7 @@ typedef struct ct_kernels {
 void ct_kernels_attach(ct_graph *graph, const ct_kernels *kernels);
 const ct_kernels *ct_kernels_of(const ct_graph *graph); /* never NULL */
 
-/* The form that AUTO stands for at these sizes, and why, for the log ("portable: 4096 keys and more on cpu"). */
+/* The form to take at these sizes and why, for the log: "asked for", or what decided where AUTO is asked for. */
 ct_kernel_form ct_attention_form(const ct_kernels *kernels, int64_t num_keys, const char **out_why);
 ct_kernel_form ct_loss_form(const ct_kernels *kernels, int64_t num_rows, int64_t vocab, const char **out_why);
 
