@@ -80,11 +80,30 @@ static ct_test_run start_training(const char *model, const char *family, const c
                          scan ? "true" : "false", remat);
 }
 
+/* The first step, for the one list of names whose program sums in an order that qwen3_tiny cannot bear: the first
+ * gradient of one element, -6e-9 after clipping, is below AdamW's eps (ct_test_compare_training). The other modes are
+ * held to the tolerance as it stands. */
+static ct_checkpoint *first_step(const char *model, const char *family)
+{
+    const char *folder = ct_test_path("%s.first", model);
+    ct_test_run run = start_training(model, family, folder, true, "--training.steps=1");
+    ct_test_wait(&run);
+    ct_test_expect(&run, 0, "");
+    ct_test_run_free(&run);
+    char *steps = ct_path_join(folder, "checkpoint");
+    ct_checkpoint *checkpoint;
+    expect_ok(ct_checkpoint_open(steps, 1, NULL, &checkpoint));
+    free(steps);
+    return checkpoint;
+}
+
 static void check_training(const char *model, const char *family, int num_parameters)
 {
     ct_safetensors *reference = ct_test_reference(model);
+    ct_checkpoint *first = first_step(model, family);
     double worst[2] = {0, 0};
     for (size_t i = 0; i < CT_COUNT(REMAT); i++) {
+        bool has_names = strstr(REMAT[i], ".save=") != NULL;
         const char *folders[2] = {ct_test_path("%s.%zu.scanned", model, i), ct_test_path("%s.%zu.unrolled", model, i)};
         ct_test_run runs[2];
         for (int j = 0; j < 2; j++) runs[j] = start_training(model, family, folders[j], j == 0, REMAT[i]);
@@ -92,11 +111,13 @@ static void check_training(const char *model, const char *family, int num_parame
             ct_test_wait(&runs[j]);
             ct_test_expect(&runs[j], 0, "");
             ct_test_run_free(&runs[j]);
-            assert_int_equal(ct_test_compare_training(folders[j], reference, NULL, worst), num_parameters);
+            assert_int_equal(ct_test_compare_training(folders[j], reference, has_names ? first : NULL, worst),
+                             num_parameters);
         }
     }
     print_message("%s: %zu trainings, losses and norms within %.1e, parameters within %.1e\n", model,
                   2 * CT_COUNT(REMAT), worst[0], worst[1]);
+    ct_checkpoint_close(first);
     ct_safetensors_close(reference);
 }
 
