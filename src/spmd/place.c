@@ -449,8 +449,8 @@ void ct__place_deferred(ct_localizer *l, ct_node *node, const ct_tensor *result,
     const char *loc = l->graph->loc_override, *scope = l->graph->scope;
     l->graph->loc_override = node->loc;
     l->graph->scope = node->scope;
-    ct_tensor *local;
-    ct_sharding sharding;
+    ct_tensor *local = NULL;
+    ct_sharding sharding = {0};
     emit(&p, &local, &sharding);
     l->graph->loc_override = loc;
     l->graph->scope = scope;
