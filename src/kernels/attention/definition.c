@@ -131,9 +131,14 @@ ct_tensor *ct__attention(const char *loc, ct_tensor *q, ct_tensor *k, ct_tensor 
     if (!opts->segments != !opts->kv_segments)
         return ct__fail(graph, loc, "attention", "segments and kv_segments must be given together");
 
+    const char *why;
+    ct_kernel_form form = ct_attention_form(ct_kernels_of(graph), ct_tensor_axis_size(k, "kv_seq"), &why);
+    if (form == CT_KERNEL_MOSAIC)
+        return ct__fail(graph, loc, "attention",
+                        "the mosaic form is not built into this program; ask for auto, portable or definition");
     const char *saved_loc = ct__loc_enter(graph, loc);
-    ct_tensor *result =
-        ct__context_wanted(graph) ? ct__context_attention(loc, q, k, v, opts) : ct__attention_plain(q, k, v, opts);
+    bool is_plain = form == CT_KERNEL_DEFINITION && !ct__context_wanted(graph);
+    ct_tensor *result = is_plain ? ct__attention_plain(q, k, v, opts) : ct__context_attention(loc, q, k, v, opts, form);
     ct__loc_leave(graph, saved_loc);
     return result;
 }
