@@ -207,6 +207,20 @@ ct_tensor *ct__all_reduce(const char *loc, ct_tensor *x, ct_reduction reduction,
     return collective(loc, reduction == CT_REDUCTION_SUM ? &op_all_sum : &op_all_extremum, x, &attrs, x->rank, x->axes);
 }
 
+static const ct_op op_pending_sum = {.name = "stablehlo.all_reduce", .print = print_all_reduce, .vjp = vjp_all_reduce};
+
+ct_tensor *ct__pending_sum(const char *loc, ct_tensor *x, const char *mesh_axes)
+{
+    ct_tensor *sum = *mesh_axes ? ct__all_reduce(loc, x, CT_REDUCTION_SUM, mesh_axes) : x;
+    if (sum != x && sum->node) sum->node->op = &op_pending_sum;
+    return sum;
+}
+
+bool ct__is_pending_sum(const ct_node *node)
+{
+    return node->op == &op_pending_sum;
+}
+
 /* ---- all_to_all ---- */
 
 static void print_all_to_all_attrs(ct_printer *p, const ct_node *node)
@@ -309,9 +323,10 @@ bool ct__collective_info(const ct_node *node, ct_collective_info *out_info)
     static const struct {
         const ct_op *op;
         ct_collective_kind kind;
-    } kinds[] = {{&op_all_gather, CT_COLLECTIVE_ALL_GATHER}, {&op_reduce_scatter, CT_COLLECTIVE_REDUCE_SCATTER},
-                 {&op_all_sum, CT_COLLECTIVE_ALL_REDUCE},    {&op_all_extremum, CT_COLLECTIVE_ALL_REDUCE},
-                 {&op_all_to_all, CT_COLLECTIVE_ALL_TO_ALL}, {&op_permute, CT_COLLECTIVE_PERMUTE}};
+    } kinds[] = {{&op_all_gather, CT_COLLECTIVE_ALL_GATHER},  {&op_reduce_scatter, CT_COLLECTIVE_REDUCE_SCATTER},
+                 {&op_all_sum, CT_COLLECTIVE_ALL_REDUCE},     {&op_all_extremum, CT_COLLECTIVE_ALL_REDUCE},
+                 {&op_pending_sum, CT_COLLECTIVE_ALL_REDUCE}, {&op_all_to_all, CT_COLLECTIVE_ALL_TO_ALL},
+                 {&op_permute, CT_COLLECTIVE_PERMUTE}};
     for (size_t i = 0; i < CT_COUNT(kinds); i++) {
         if (node->op != kinds[i].op) continue;
         const collective_attrs *attrs = node->attrs;

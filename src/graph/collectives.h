@@ -22,6 +22,13 @@ ct_tensor *ct__all_gather(const char *loc, ct_tensor *x, const char *axis, const
 ct_tensor *ct__all_reduce(const char *loc, ct_tensor *x, ct_reduction reduction, const char *mesh_axes);
 #define ct_all_reduce(x, reduction, mesh_axes) ct__all_reduce(CT_LOC, x, reduction, mesh_axes)
 
+/* The sum as a result of a manual region that is wanted as it comes: where the region is part of a localized program
+ * the devices keep their summands, and the sum is made where it is wanted: scattered where it meets what is sharded.
+ * Otherwise, and for "", ct_all_reduce. */
+ct_tensor *ct__pending_sum(const char *loc, ct_tensor *x, const char *mesh_axes);
+#define ct_pending_sum(x, mesh_axes) ct__pending_sum(CT_LOC, x, mesh_axes)
+bool ct__is_pending_sum(const ct_node *node);
+
 /* x summed over the group, each device keeping its part along axis. Derivative: all_gather. */
 ct_tensor *ct__reduce_scatter(const char *loc, ct_tensor *x, const char *axis, const char *mesh_axes);
 #define ct_reduce_scatter(x, axis, mesh_axes) ct__reduce_scatter(CT_LOC, x, axis, mesh_axes)

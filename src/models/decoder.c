@@ -93,13 +93,23 @@ ct_tensor *ct_model_hidden(const ct_model *model, ct_tensor *const *params, ct_t
     return x;
 }
 
+ct_tensor *ct_model_head(const ct_model *model, ct_tensor *const *params, const ct_model_opts *opts)
+{
+    ct_graph *graph = ct_graph_of(params[0]);
+    ct_scope_push(graph, "head");
+    ct_tensor *weight =
+        ct_use(model->config.tied ? params[0] : params[model->num_params - 1], compute_dtype(params, opts));
+    ct_scope_pop(graph);
+    return weight;
+}
+
 ct_tensor *ct_model_logits(const ct_model *model, ct_tensor *const *params, ct_tensor *hidden,
                            const ct_model_opts *opts)
 {
     ct_graph *graph = ct_graph_of(hidden);
-    ct_tensor *weight = model->config.tied ? params[0] : params[model->num_params - 1];
+    ct_tensor *weight = ct_model_head(model, params, opts);
     ct_scope_push(graph, "head");
-    ct_tensor *logits = ct_linear(hidden, ct_use(weight, compute_dtype(params, opts)));
+    ct_tensor *logits = ct_linear(hidden, weight);
     ct_scope_pop(graph);
     return ct_shard(logits, "logits");
 }

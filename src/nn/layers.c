@@ -1,4 +1,4 @@
-/* Norm, feed-forward, rotary embedding, cross-entropy. */
+/* Norm, feed-forward, rotary embedding. */
 #include "nn/layers.h"
 
 #include <math.h>
@@ -127,29 +127,4 @@ ct_tensor *ct__rope_apply(const char *loc, ct_tensor *x, const ct_rope *rope)
                         ct_tensor_describe(rope->cos));
     ct__custom_vjp(loc, graph, 3, inputs, 1, &result, rope_forward, rope_backward, NULL);
     return result;
-}
-
-/* ---- cross-entropy: the label's logit is picked by comparison, which fuses with the reduction; no gather ---- */
-
-ct_tensor *ct__cross_entropy(const char *loc, ct_tensor *logits, ct_tensor *labels)
-{
-    ct_graph *graph = logits->graph;
-    if (ct__any_poison(2, (ct_tensor *[]){logits, labels})) return graph->poison;
-    const char *saved = ct__loc_enter(graph, loc);
-    int64_t vocab = ct_tensor_axis_size(logits, "vocab");
-    if (!vocab) {
-        ct__loc_leave(graph, saved);
-        return ct__fail(graph, loc, "cross_entropy", "logits need the axis vocab, found %s",
-                        ct_tensor_describe(logits));
-    }
-    logits = ct_convert(logits, at_least_f32(logits));
-    const char *axis = ct_arena_printf(&graph->arena, "vocab=%lld", (long long)vocab);
-    ct_tensor *ids = ct_broadcast_like(ct_iota(graph, labels->dtype, axis, "vocab"), logits);
-    ct_tensor *hit = ct_eq(ct_broadcast_like(labels, logits), ids);
-    ct_tensor *picked = ct_sum(ct_select(hit, logits, ct_scalar_like(logits, 0)), "vocab");
-    ct_tensor *loss = ct_sub(ct_logsumexp(logits, "vocab"), picked);
-    ct_tensor *counted = ct_ne(labels, ct_scalar_like(labels, CT_IGNORE_LABEL));
-    loss = ct_select(counted, loss, ct_scalar_like(loss, 0));
-    ct__loc_leave(graph, saved);
-    return loss;
 }

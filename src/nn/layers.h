@@ -1,10 +1,11 @@
 /* Layers: functions of tensors, written from graph ops. Axes are named as in the models: batch seq dim heads head_dim
- * vocab. Locations and errors are the caller's.
+ * vocab. The losses are those of kernels. Locations and errors are the caller's.
  */
 #ifndef CT_NN_LAYERS_H
 #define CT_NN_LAYERS_H
 
 #include "graph/graph.h"
+#include "kernels/linear_cross_entropy/linear_cross_entropy.h"
 #include "spmd/points.h"
 
 /* x / sqrt(mean(x^2) + eps) * weight over weight's axis (its only one); computed in f32 at least, result in x's dtype.
@@ -35,11 +36,5 @@ ct_rope ct_rope_angles(ct_tensor *positions, int64_t head_dim, const ct_rope_con
 /* x [batch seq heads-like head_dim] rotated; computed in f32 at least, result in x's dtype. Su et al. 2021. */
 #define ct_rope_apply(x, rope) ct__rope_apply(CT_LOC, x, rope)
 ct_tensor *ct__rope_apply(const char *loc, ct_tensor *x, const ct_rope *rope);
-
-/* Per-position negative log-likelihood: logits [batch seq vocab] (any float, computed in f32 at least), labels s32
- * [batch seq]; 0 where the label is -100. torch.nn.functional.cross_entropy(reduction="none"). */
-#define ct_cross_entropy(logits, labels) ct__cross_entropy(CT_LOC, logits, labels)
-ct_tensor *ct__cross_entropy(const char *loc, ct_tensor *logits, ct_tensor *labels);
-enum { CT_IGNORE_LABEL = -100 };
 
 #endif

@@ -1,4 +1,4 @@
-/* The markers use, store and shard: their derivatives, how they print for Shardy, and their local forms. */
+/* The markers use, store, shard and padded: their derivatives, how they print for Shardy, and their local forms. */
 #include "spmd/points.h"
 
 #include "graph/convert.h"
@@ -144,7 +144,49 @@ ct_tensor *ct__shard(const char *loc, ct_tensor *x, const char *point)
     return ct__result_like(node, x);
 }
 
+/* ---- padded and unpadded: the same parts under another size ---- */
+
+static const ct_op op_padded = {.name = "ctitan.padded"}, op_unpadded = {.name = "ctitan.unpadded"};
+
+ct_tensor *ct__padded(const char *loc, ct_tensor *x)
+{
+    const ct_parallel *parallel = ct_parallel_of(x->graph);
+    if (ct__any_poison(1, &x) || !parallel) return x;
+    ct_sharding used = ct_parallel_used(parallel, x->rank, x->axes);
+    ct_axis axes[CT_MAX_RANK];
+    bool is_padded = false;
+    for (int i = 0; i < x->rank; i++) {
+        axes[i] = x->axes[i];
+        if (!used.padded[i]) continue;
+        axes[i].size = used.padded[i];
+        is_padded = true;
+    }
+    return is_padded ? ct__result(ct__node_new(x->graph, &op_padded, loc, 1, &x), x->dtype, x->rank, axes) : x;
+}
+
+ct_tensor *ct__unpadded(const char *loc, ct_tensor *x, ct_tensor *like)
+{
+    if (ct__any_poison(2, (ct_tensor *[]){x, like})) return x->graph->poison;
+    bool is_same = true;
+    for (int i = 0; i < x->rank; i++) is_same &= x->axes[i].size == like->axes[i].size;
+    if (is_same) return x;
+    return ct__result(ct__node_new(x->graph, &op_unpadded, loc, 1, &x), x->dtype, like->rank, like->axes);
+}
+
 /* ---- local forms ---- */
+
+static void place_padding(ct_localizer *l, const ct_node *node)
+{
+    bool pads = node->op == &op_padded;
+    ct_tensor *x = node->operands[0], *result = node->results[0];
+    const ct_tensor *smaller = pads ? x : result;
+    ct_sharding padded = ct_parallel_used(l->parallel, smaller->rank, smaller->axes), even = padded;
+    for (int i = 0; i < smaller->rank; i++) even.padded[i] = 0;
+    if (!pads) padded.partial = even.partial = ct__value_sharding(l, x)->partial;
+    l->reason = "padding";
+    ct_tensor *local = ct__want(l, x, pads ? &padded : &even);
+    ct__value_set(l, result, local, pads ? &even : &padded);
+}
 
 ct_tensor *ct__gather_used(ct_localizer *l, const ct_node *use, ct_tensor *local, const ct_sharding *stored,
                            ct_sharding *out_used)
@@ -194,6 +236,8 @@ bool ct__place_point(ct_localizer *l, ct_node *node)
         ct__value_set(l, result, local, &used);
     } else if (node->op == &ct__op_store || node->op == &ct__op_store_later) {
         place_store(l, node);
+    } else if (node->op == &op_padded || node->op == &op_unpadded) {
+        place_padding(l, node);
     } else {
         return false;
     }

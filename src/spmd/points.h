@@ -18,4 +18,13 @@ ct_tensor *ct__store(const char *loc, ct_tensor *gradient, ct_tensor *param);
 #define ct_shard(x, point) ct__shard(CT_LOC, x, point)
 ct_tensor *ct__shard(const char *loc, ct_tensor *x, const char *point);
 
+/* What lies as a weight in use, with its axes padded at their ends as its parts on the devices are, so that a manual
+ * region can take it; x itself where all divide. What padding holds is undefined. No derivative. */
+#define ct_padded(x) ct__padded(CT_LOC, x)
+ct_tensor *ct__padded(const char *loc, ct_tensor *x);
+
+/* The reverse: x without the padding that ct_padded(like) has. */
+#define ct_unpadded(x, like) ct__unpadded(CT_LOC, x, like)
+ct_tensor *ct__unpadded(const char *loc, ct_tensor *x, ct_tensor *like);
+
 #endif

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "graph/call.h"
+#include "graph/collectives.h"
 #include "graph/constant.h"
 #include "graph/convert.h"
 #include "graph/custom_vjp.h"
@@ -316,6 +317,19 @@ static void place_call(ct_localizer *l, ct_node *node)
     ct__map_free(&map);
 }
 
+/* A pending sum is left to who wants it; adds its mesh axes to the sharding. */
+static const ct_tensor *summand_of(const ct_localizer *l, const ct_tensor *result, ct_sharding *sharding)
+{
+    if (!result->node || !ct__is_pending_sum(result->node)) return result;
+    ct_collective_info info;
+    int mesh_axes[CT_MAX_RANK], count;
+    if (!ct__collective_info(result->node, &info) ||
+        !ct__parse_mesh_axes(l->graph, CT_LOC, "manual", info.mesh_axes, mesh_axes, &count))
+        return result;
+    for (int i = 0; i < count; i++) sharding->partial |= 1u << mesh_axes[i];
+    return result->node->operands[0];
+}
+
 static void place_manual(ct_localizer *l, ct_node *node)
 {
     const ct_manual_attrs *attrs = node->attrs;
@@ -329,8 +343,8 @@ static void place_manual(ct_localizer *l, ct_node *node)
     if (!l->graph->error) ct__region_inline(body, &map);
     for (int i = 0; i < node->num_results && !l->graph->error; i++) {
         ct_sharding sharding = {.at = attrs->outputs[i]};
-        ct_tensor *result = ct__map_get(&map, body->results[i]);
-        ct__value_set(l, node->results[i], result, &sharding);
+        const ct_tensor *result = summand_of(l, body->results[i], &sharding);
+        ct__value_set(l, node->results[i], ct__map_get(&map, result), &sharding);
     }
     ct__map_free(&map);
 }

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "graph/node.h"
 #include "graph/ops.h"
+#include "kernels/linear_cross_entropy/linear_cross_entropy.h"
 #include "spmd/points.h"
 
 typedef struct step_builder {
@@ -25,9 +26,9 @@ static void microbatch(ct_graph *graph, const step_builder *builder, ct_tensor *
     const ct_model *model = builder->model;
     ct_model_opts opts = {.compute_dtype = builder->opts->compute_dtype, .remat = &builder->opts->remat};
     ct_tensor *hidden = ct_model_hidden(model, builder->params, batch[0], batch[2], batch[3], &opts);
-    ct_tensor *logits = ct_model_logits(model, builder->params, hidden, &opts);
+    ct_tensor *head = ct_model_head(model, builder->params, &opts);
     ct_scope_push(graph, "loss");
-    ct_tensor *sum = ct_sum(ct_cross_entropy(logits, batch[1]), "batch seq");
+    ct_tensor *sum = ct_sum(ct_linear_cross_entropy(hidden, head, batch[1], NULL), "batch seq");
     *out_loss = ct_div(sum, builder->num_valid);
     ct_scope_pop(graph);
     /* an error stays in the graph, and its exits report it */
@@ -224,13 +225,18 @@ static void build_score(ct_graph *graph, const ct_model *model, const ct_score_o
     ct_tensor *labels = ct_input(graph, "labels", CT_DTYPE_S32, "batch seq");
     ct_tensor *positions = ct_iota(graph, CT_DTYPE_S32, "batch seq", "seq");
     ct_tensor *hidden = ct_model_hidden(model, params, tokens, positions, NULL, NULL);
-    ct_tensor *logits = ct_model_logits(model, params, hidden, NULL);
-    ct_tensor *nll = ct_cross_entropy(logits, labels);
+    ct_tensor *logits = NULL, *nll;
+    if (opts->logits) {
+        logits = ct_model_logits(model, params, hidden, NULL);
+        nll = ct_cross_entropy(logits, labels);
+    } else {
+        nll = ct_linear_cross_entropy(hidden, ct_model_head(model, params, NULL), labels, NULL);
+    }
     ct_tensor *counted = ct_convert(ct_ne(labels, ct_scalar_like(labels, CT_IGNORE_LABEL)), CT_DTYPE_F32);
     ct_tensor *loss = ct_div(ct_sum(nll, "batch seq"), ct_sum(counted, "batch seq"));
     ct_output(graph, "loss", loss, NULL);
     ct_output(graph, "logprobs", ct_neg(nll), NULL);
-    if (opts->logits) ct_output(graph, "logits", logits, NULL);
+    if (logits) ct_output(graph, "logits", logits, NULL);
     if (!opts->gradients) return;
     ct_status_free(ct_grad(graph, loss, params, model->num_params, gradients));
     for (int i = 0; i < model->num_params; i++) ct_output(graph, model->params[i].name, gradients[i], NULL);

@@ -1,0 +1,256 @@
+/* Every form of the fused linear cross-entropy against its definition in f64: losses, log-sum-exp, gradients of hidden
+ * and weight; on one device and localized on eight virtual ones. What moves between them, and what memory they take.
+ */
+#include <math.h>
+
+#include "autodiff/grad.h"
+#include "base/rng.h"
+#include "graph/ops.h"
+#include "kernels/kernel.h"
+#include "kernels/linear_cross_entropy/linear_cross_entropy.h"
+#include "models/family.h"
+#include "pjrt/testing.h"
+#include "spmd/localize.h"
+
+enum { HIDDEN, WEIGHT, LABELS, NUM_INPUTS };
+enum { LOSS, LSE, D_HIDDEN, D_WEIGHT, NUM_OUTPUTS };
+static const char *const OUTPUT_NAMES[NUM_OUTPUTS] = {"loss", "log-sum-exp", "d hidden", "d weight"};
+
+typedef enum label_kind { RANDOM, FIRST_FIVE_IGNORED, ALL_IGNORED, OUTSIDE } label_kind;
+
+typedef struct loss_case {
+    const char *name;
+    int64_t batch, seq, dim, vocab, tile; /* tile 0: chosen */
+    label_kind labels;
+    double z_loss, soft_cap;
+    bool no_lse; /* no gradient through it */
+} loss_case;
+
+static const loss_case CASES[] = {
+    {"one row", 1, 1, 5, 40, 16, RANDOM, 0, 0, false},
+    {"odd rows", 3, 7, 12, 64, 16, RANDOM, 0, 0, true},
+    {"one tile, chosen", 2, 4, 8, 50, 0, RANDOM, 0, 0, true},
+    {"smaller than the tile", 2, 3, 8, 11, 16, RANDOM, 0, 0, false},
+    {"no multiple of the tile", 2, 9, 8, 251, 64, RANDOM, 0, 0, true},
+    {"one more than the tile", 2, 9, 8, 65, 64, RANDOM, 1e-2, 0, true},
+    {"several tiles, chosen", 2, 5, 4, 9001, 0, RANDOM, 0, 0, true},
+    {"vocabulary of one", 2, 3, 4, 1, 0, RANDOM, 0, 0, false},
+    {"five ignored, z-loss", 2, 6, 8, 100, 32, FIRST_FIVE_IGNORED, 0.1, 0, true},
+    {"all ignored, z-loss, soft cap", 2, 4, 8, 70, 32, ALL_IGNORED, 0.1, 2, false},
+    {"all ignored, nothing through lse", 2, 4, 8, 70, 32, ALL_IGNORED, 0, 0, true},
+    {"soft cap", 2, 8, 16, 130, 64, RANDOM, 0, 1.5, true},
+    {"soft cap, z-loss, five ignored", 4, 5, 16, 129, 48, FIRST_FIVE_IGNORED, 0.05, 3, false},
+    {"labels outside of the vocabulary", 2, 8, 8, 90, 32, OUTSIDE, 0.1, 0, true},
+};
+
+static double uniform(uint32_t stream, uint32_t index)
+{
+    uint32_t bits[2];
+    ct_threefry((const uint32_t[2]){stream, 11}, (const uint32_t[2]){index, 0}, bits);
+    return bits[0] / 2147483648.0 - 1;
+}
+
+/* ---- the program ---- */
+
+typedef struct variant {
+    ct_kernel_form form;
+    ct_dtype dtype;
+    const ct_parallel *parallel; /* NULL: one device */
+    bool is_placed;              /* inputs and outputs lie as a model's do, else all is whole everywhere */
+} variant;
+
+static ct_array input_of(const loss_case *c, int input, ct_dtype dtype)
+{
+    int64_t sizes[NUM_INPUTS][3] = {{c->batch, c->seq, c->dim}, {c->vocab, c->dim}, {c->batch, c->seq}};
+    ct_array array = ct_array_new(input == LABELS ? CT_DTYPE_S32 : dtype, sizes[input], input == HIDDEN ? 3 : 2);
+    for (int64_t i = 0; i < ct_array_num_elements(&array); i++) {
+        double value = uniform((uint32_t)input, (uint32_t)i) * (input == HIDDEN ? 2 : 1);
+        if (input == LABELS) {
+            value = floor((value + 1) / 2 * (double)c->vocab);
+            bool is_ignored = c->labels == ALL_IGNORED || (c->labels == FIRST_FIVE_IGNORED && i < 5);
+            if (is_ignored) value = -100;
+            if (c->labels == OUTSIDE && i % 3 == 0) value = (double)(c->vocab + i);
+        }
+        ct_array_set(&array, i, value);
+    }
+    return array;
+}
+
+static ct_tensor *weights_like(ct_tensor *rows, uint32_t stream)
+{
+    ct_array array = ct_array_new(rows->dtype, (int64_t[]){rows->axes[0].size, rows->axes[1].size}, 2);
+    for (int64_t i = 0; i < ct_array_num_elements(&array); i++) ct_array_set(&array, i, uniform(stream, (uint32_t)i));
+    ct_tensor *constant = ct_constant(rows->graph, &array, "batch seq");
+    ct_array_free(&array);
+    return constant;
+}
+
+static void place(ct_graph *graph, const variant *v, ct_tensor *const *inputs)
+{
+    typedef ct_sharding sharding_fn(const ct_parallel *parallel, int rank, const ct_axis *axes);
+    static sharding_fn *const of_input[NUM_INPUTS] = {NULL, ct_parallel_stored, ct_parallel_activation};
+    static sharding_fn *const of_output[NUM_OUTPUTS] = {ct_parallel_activation, ct_parallel_activation, NULL,
+                                                        ct_parallel_gradient};
+    for (int i = 0; i < NUM_INPUTS; i++) {
+        ct_sharding sharding = {0};
+        if (v->is_placed && of_input[i]) sharding = of_input[i](v->parallel, inputs[i]->rank, inputs[i]->axes);
+        if (v->is_placed && i == HIDDEN) ct_parallel_point(v->parallel, "residual", 3, inputs[i]->axes, &sharding);
+        ct_parallel_set_input(graph, inputs[i], &sharding);
+    }
+    for (int i = 0; i < NUM_OUTPUTS; i++) {
+        const ct_tensor *x = ct_graph_output_tensor(graph, i);
+        ct_sharding sharding = {0};
+        if (v->is_placed && of_output[i]) sharding = of_output[i](v->parallel, x->rank, x->axes);
+        if (v->is_placed && i == D_HIDDEN) ct_parallel_point(v->parallel, "residual", 3, x->axes, &sharding);
+        ct_parallel_set_output(graph, i, &sharding);
+    }
+}
+
+/* kernels must outlive the graph. */
+static ct_graph *build(const loss_case *c, const variant *v, ct_kernels *kernels)
+{
+    ct_graph *graph = ct_graph_new("loss");
+    ct_parallel_attach(graph, v->parallel);
+    *kernels = (ct_kernels){.loss = v->form, .platform = "cpu", .loss_blocks = {.vocab = c->tile}};
+    ct_kernels_attach(graph, kernels);
+    ct_graph_declare_axis(graph, "batch", c->batch);
+    ct_graph_declare_axis(graph, "seq", c->seq);
+    ct_graph_declare_axis(graph, "dim", c->dim);
+    ct_graph_declare_axis(graph, "vocab", c->vocab);
+    ct_tensor *x[NUM_INPUTS] = {ct_input(graph, "hidden", v->dtype, "batch seq dim"),
+                                ct_input(graph, "weight", v->dtype, "vocab dim"),
+                                ct_input(graph, "labels", CT_DTYPE_S32, "batch seq")};
+    ct_tensor *lse, *gradients[2];
+    ct_linear_cross_entropy_opts opts = {.z_loss = c->z_loss, .soft_cap = c->soft_cap, .out_logsumexp = &lse};
+    ct_tensor *rows =
+        ct_linear_cross_entropy(ct_shard(x[HIDDEN], "residual"), ct_use(x[WEIGHT], v->dtype), x[LABELS], &opts);
+    if (ct_graph_has_failed(graph)) return graph;
+    ct_tensor *loss = ct_sum(ct_mul(rows, weights_like(rows, 21)), "batch seq");
+    if (!c->no_lse) loss = ct_add(loss, ct_sum(ct_mul(lse, weights_like(lse, 22)), "batch seq"));
+    expect_ok(ct_grad(graph, loss, x, 2, gradients));
+    ct_tensor *outputs[NUM_OUTPUTS] = {rows, lse, gradients[0], gradients[1]};
+    for (int i = 0; i < NUM_OUTPUTS; i++) ct_output(graph, OUTPUT_NAMES[i], outputs[i], NULL);
+    if (v->parallel) place(graph, v, x);
+    return graph;
+}
+
+static char *text_of(ct_graph *graph)
+{
+    ct_str text = {0};
+    expect_ok(ct_graph_print(graph, &text));
+    return ct_str_release(&text);
+}
+
+/* ---- runs ---- */
+
+/* Inputs are rounded to bf16 whatever the dtype, so that one oracle serves all. */
+static void run(ct_client *client, const loss_case *c, const variant *v, ct_array outputs[NUM_OUTPUTS])
+{
+    size_t num_devices = v->parallel ? (size_t)v->parallel->mesh.num_devices : 1;
+    ct_kernels kernels;
+    ct_graph *graph = build(c, v, &kernels);
+    expect_ok(ct_graph_check(graph));
+    if (v->parallel && v->parallel->partition == CT_PARTITION_MANUAL) expect_ok(ct_localize(graph, NULL));
+    char *text = text_of(graph);
+    ct_graph_free(graph);
+    static const ct_named_value fast = {.name = "xla_backend_optimization_level", .type = CT_VALUE_INT, .integer = 0};
+    ct_executable *executable = ct_test_compile(
+        client, text, &(ct_compile_opts){.num_partitions = (int)num_devices, .flags = &fast, .num_flags = 1});
+    free(text);
+    ct_buffer *inputs[8 * NUM_INPUTS] = {0}, *results[8 * NUM_OUTPUTS] = {0};
+    for (int i = 0; i < NUM_INPUTS; i++) {
+        ct_array rounded = input_of(c, i, CT_DTYPE_BF16), array = input_of(c, i, v->dtype);
+        for (int64_t j = 0; j < ct_array_num_elements(&array); j++) ct_array_set(&array, j, ct_array_get(&rounded, j));
+        for (size_t d = 0; d < num_devices; d++) {
+            ct_device *device;
+            expect_ok(ct_executable_device(executable, d, &device));
+            expect_ok(ct_buffer_from_host(device, &array, NULL, NULL, &inputs[d * NUM_INPUTS + (size_t)i]));
+        }
+        ct_array_free(&array);
+        ct_array_free(&rounded);
+    }
+    expect_ok(ct_executable_execute(executable, inputs, NUM_INPUTS, NULL, results));
+    for (int i = 0; i < NUM_OUTPUTS; i++) {
+        expect_ok(ct_buffer_to_array(results[i], &outputs[i]));
+        for (size_t d = 1; d < num_devices; d++) {
+            ct_array other;
+            expect_ok(ct_buffer_to_array(results[d * NUM_OUTPUTS + (size_t)i], &other));
+            assert_memory_equal(other.data, outputs[i].data, ct_array_bytes(&other));
+            ct_array_free(&other);
+        }
+    }
+    ct_buffers_free(inputs, num_devices * NUM_INPUTS);
+    ct_buffers_free(results, num_devices * NUM_OUTPUTS);
+    ct_executable_free(executable);
+}
+
+static double tolerance_of(const variant *v, int output)
+{
+    if (v->dtype == CT_DTYPE_F64) return 1e-13;
+    if (v->dtype == CT_DTYPE_F32) return 2e-6;
+    /* rows of the definition come from rounded logits; gradients are rounded themselves */
+    return v->form == CT_KERNEL_DEFINITION ? 1.5e-2 : output <= LSE ? 1e-5 : 8e-3;
+}
+
+static void compare(const loss_case *c, const variant *v, const char *where, const ct_array *found,
+                    const ct_array *expected, double worst[NUM_OUTPUTS])
+{
+    for (int i = 0; i < NUM_OUTPUTS; i++) {
+        double error = 0, largest = 0;
+        assert_int_equal(ct_array_num_elements(&found[i]), ct_array_num_elements(&expected[i]));
+        for (int64_t j = 0; j < ct_array_num_elements(&found[i]); j++) {
+            double a = ct_array_get(&found[i], j), b = ct_array_get(&expected[i], j);
+            if (!isfinite(a)) fail_msg("%s, %s: %s %lld is %g", where, c->name, OUTPUT_NAMES[i], (long long)j, a);
+            error = fmax(error, fabs(a - b));
+            largest = fmax(largest, fabs(b));
+        }
+        /* there is something to compare, but where nothing counts */
+        bool is_zero = c->labels == ALL_IGNORED && (i == LOSS || (i > LSE && c->no_lse));
+        bool is_certain = c->vocab == 1 && (i == LOSS || i == D_HIDDEN || i == D_WEIGHT);
+        if (is_zero) assert_true(largest == 0.0 && error == 0.0);
+        if (!is_zero && !is_certain) assert_true(largest > 1e-3);
+        if (!(error <= tolerance_of(v, i) * fmax(largest, 1e-3)))
+            fail_msg("%s, %s, %s, %s: %s is off by %g of %g", where, c->name, ct_kernel_form_name(v->form),
+                     ct_dtype_mlir(v->dtype), OUTPUT_NAMES[i], error, largest);
+        worst[i] = fmax(worst[i], largest > 0 ? error / largest : 0);
+    }
+}
+
+static void free_all(ct_array arrays[NUM_OUTPUTS])
+{
+    for (int i = 0; i < NUM_OUTPUTS; i++) ct_array_free(&arrays[i]);
+}
+
+static void test_forms(void **state)
+{
+    (void)state;
+    static const ct_kernel_form forms[] = {CT_KERNEL_DEFINITION, CT_KERNEL_PORTABLE};
+    static const ct_dtype dtypes[] = {CT_DTYPE_F64, CT_DTYPE_F32, CT_DTYPE_BF16};
+    static const variant oracle = {CT_KERNEL_DEFINITION, CT_DTYPE_F64, NULL, false};
+    ct_client *client = ct_test_client(1);
+    double worst[CT_COUNT(dtypes)][CT_COUNT(forms)][NUM_OUTPUTS] = {0};
+    for (size_t n = 0; n < CT_COUNT(CASES); n++) {
+        ct_array expected[NUM_OUTPUTS], found[NUM_OUTPUTS];
+        run(client, &CASES[n], &oracle, expected);
+        for (size_t k = 0; k < CT_COUNT(dtypes); k++)
+            for (size_t f = k == 0; f < CT_COUNT(forms); f++) { /* the oracle itself is left out */
+                variant tried = {forms[f], dtypes[k], NULL, false};
+                run(client, &CASES[n], &tried, found);
+                compare(&CASES[n], &tried, "one device", found, expected, worst[k][f]);
+                free_all(found);
+            }
+        free_all(expected);
+    }
+    for (size_t k = 0; k < CT_COUNT(dtypes); k++)
+        for (size_t f = k == 0; f < CT_COUNT(forms); f++)
+            print_message("%-10s %-4s loss %.1e, log-sum-exp %.1e, d hidden %.1e, d weight %.1e\n",
+                          ct_kernel_form_name(forms[f]), ct_dtype_mlir(dtypes[k]), worst[k][f][0], worst[k][f][1],
+                          worst[k][f][2], worst[k][f][3]);
+    ct_client_free(client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
