@@ -24,7 +24,8 @@ ct_tensor *ct__loss_of_rows(ct_tensor *logsumexp, ct_tensor *picked, ct_tensor *
 {
     ct_tensor *loss = ct_sub(logsumexp, picked);
     if (z_loss > 0) loss = ct_add(loss, ct_mul_scalar(ct_mul(logsumexp, logsumexp), z_loss));
-    return ct_select(ct__loss_counted(labels), loss, ct_scalar_like(loss, 0));
+    ct_tensor *counted = ct__loss_counted(labels);
+    return ct_select(counted, loss, ct_scalar_like(loss, 0));
 }
 
 static ct_tensor *of_logits(ct_tensor *logits, ct_tensor *labels, const ct__loss *loss, ct_tensor **out_logsumexp)
