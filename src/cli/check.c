@@ -23,6 +23,7 @@ static void print_report(const ct_recipe *recipe, const ct_train_report *report)
     print_bytes("state", report->state_bytes);
     print_bytes("state per device", report->state_bytes_per_device);
     printf("%-26s %18lld\n", "devices", (long long)recipe->device.count);
+    printf("%-26s %s\n", "kernels", report->kernels);
     printf("%-26s %18zu bytes, %d operations printed\n", "program", report->program_bytes, report->num_operations);
 }
 

@@ -2,22 +2,37 @@
 #include "train/score.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/args.h"
 #include "cli/environment.h"
 #include "cli/run.h"
 #include "cli/verb.h"
 
+static ct_status *parse_form(const char *flag, const char *name, ct_kernel_form *out_form)
+{
+    *out_form = CT_KERNEL_AUTO;
+    for (ct_kernel_form form = CT_KERNEL_AUTO; name && form <= CT_KERNEL_MOSAIC; form++) {
+        *out_form = form;
+        if (!strcmp(name, ct_kernel_form_name(form))) return NULL;
+    }
+    if (!name) return NULL;
+    return ct_error(CT_CODE_INVALID_ARGUMENT, "--%s must be auto, definition, portable or mosaic, found \"%s\"", flag,
+                    name);
+}
+
 int ct_verb_score(int argc, char **argv)
 {
     ct_score_run_opts opts = {0};
-    const char *platform = NULL, *plugin = NULL;
+    const char *platform = NULL, *plugin = NULL, *attention = NULL, *loss_form = NULL;
     const ct_flag flags[] = {
         {"model", CT_FLAG_TEXT, &opts.model_folder, "DIR  a Hugging Face folder: config.json and safetensors"},
         {"tokens", CT_FLAG_TEXT, &opts.tokens_path, "FILE  safetensors with tensor tokens and, optionally, labels"},
         {"output", CT_FLAG_TEXT, &opts.output_path, "FILE  safetensors to write"},
         {"logits", CT_FLAG_BOOL, &opts.logits, "write the logits, too"},
         {"gradients", CT_FLAG_BOOL, &opts.gradients, "write the gradient of the loss for each parameter, too"},
+        {"kernels.attention", CT_FLAG_TEXT, &attention, "FORM  auto (default), definition, portable, mosaic"},
+        {"kernels.loss", CT_FLAG_TEXT, &loss_form, "FORM  the same of head and loss"},
         {"device.platform", CT_FLAG_TEXT, &platform, "NAME  cpu (default), cuda, tpu, or the path of a plugin"},
         {"device.plugin_path", CT_FLAG_TEXT, &plugin, "PATH  the plugin's library"},
     };
@@ -32,6 +47,8 @@ int ct_verb_score(int argc, char **argv)
     if (!status && !args.wants_help && (!opts.model_folder || !opts.tokens_path || !opts.output_path))
         status =
             ct_error(CT_CODE_INVALID_ARGUMENT, "--model, --tokens and --output are required; see ctitan score --help");
+    if (!status) status = parse_form("kernels.attention", attention, &opts.kernels.attention);
+    if (!status) status = parse_form("kernels.loss", loss_form, &opts.kernels.loss);
     if (status) {
         ct_verb_fail("score", status);
         code = CT_EXIT_USAGE;

@@ -26,15 +26,15 @@ static const char *const fused_gathers[] = {
 static const char *const none[] = {NULL}; /* tpu7x offloads as it is */
 
 static const struct {
-    const char *kind;
+    const char *kind, *name;
     ct_collective_form gather, reduce;
     const char *const *flags; /* all true */
 } chips[] = {
-    {"TPU v5 lite", CT_FORM_JOINT, CT_FORM_PER_AXIS, fused_gathers},
-    {"TPU v5", CT_FORM_JOINT, CT_FORM_PAIRS, sparse_cores},
-    {"TPU v5p", CT_FORM_JOINT, CT_FORM_PAIRS, sparse_cores},
-    {"TPU v6 lite", CT_FORM_JOINT, CT_FORM_PAIRS, sparse_cores},
-    {"TPU7x", CT_FORM_JOINT, CT_FORM_PAIRS, none},
+    {"TPU v5 lite", "v5e", CT_FORM_JOINT, CT_FORM_PER_AXIS, fused_gathers},
+    {"TPU v5", "v5p", CT_FORM_JOINT, CT_FORM_PAIRS, sparse_cores},
+    {"TPU v5p", "v5p", CT_FORM_JOINT, CT_FORM_PAIRS, sparse_cores},
+    {"TPU v6 lite", "v6e", CT_FORM_JOINT, CT_FORM_PAIRS, sparse_cores},
+    {"TPU7x", "tpu7x", CT_FORM_JOINT, CT_FORM_PAIRS, none},
 };
 
 static int find(const char *kind)
@@ -42,6 +42,17 @@ static int find(const char *kind)
     for (size_t i = 0; kind && i < CT_COUNT(chips); i++)
         if (!strcmp(kind, chips[i].kind)) return (int)i;
     return -1;
+}
+
+const char *ct_chip_name(const char *device_kind)
+{
+    int chip = find(device_kind);
+    return chip < 0 ? NULL : chips[chip].name;
+}
+
+const char *ct_chip_platform(const char *device_kind, const char *named)
+{
+    return device_kind && !strncmp(device_kind, "TPU", 3) ? "tpu" : named;
 }
 
 void ct_chip_forms(const char *device_kind, ct_collective_form *out_gather, ct_collective_form *out_reduce)

@@ -15,6 +15,13 @@ static void test_chips(void **state)
     ct_chip_forms(NULL, &gather, &reduce);
     assert_int_equal(reduce, CT_FORM_PER_AXIS);
 
+    assert_string_equal(ct_chip_name("TPU v6 lite"), "v6e");
+    assert_null(ct_chip_name("cpu"));
+    assert_null(ct_chip_name(NULL));
+    assert_string_equal(ct_chip_platform("TPU v4", "cpu"), "tpu");
+    assert_string_equal(ct_chip_platform("A100", "cuda"), "cuda");
+    assert_string_equal(ct_chip_platform(NULL, "tpu"), "tpu");
+
     ct_arena arena;
     ct_arena_init(&arena);
     ct_named_value own[] = {{.name = "xla_tpu_use_tc_device_shape_on_sc", .type = CT_VALUE_BOOL},

@@ -20,6 +20,7 @@
 #include "base/status.h"
 #include "base/str.h"
 #include "graph/remat.h"
+#include "kernels/kernel.h"
 #include "optim/schedule.h"
 #include "pjrt/value.h"
 #include "spmd/parallel.h"
@@ -112,6 +113,21 @@ typedef struct ct_recipe {
         ct_remat_mode mode;
         ct_recipe_list save, offload, recompute; /* names, of ct_model_checkpoint_names */
     } activation_checkpoint;
+    struct {
+        ct_kernel_form attention, loss; /* as given; ct_recipe_kernels says what comes of them */
+    } kernels;
+    struct {
+        bool use_splash_attention_kernel;
+        int64_t sa_block_q, sa_block_kv, sa_block_kv_compute; /* 0: tuned */
+        int64_t sa_block_q_dkv, sa_block_kv_dkv, sa_block_kv_dkv_compute;
+        int64_t sa_block_q_dq, sa_block_kv_dq;
+        bool sa_use_fused_bwd_kernel;
+    } splash_attention_kernel;
+    struct {
+        bool use_loss_kernel;
+        int64_t loss_b_block_size, loss_h_block_size, loss_v_block_size; /* 0: tuned */
+        bool enable_pallas_loss_kernel;
+    } loss_kernel;
     struct {
         const char *cache_dir; /* NULL: the user's cache folder; "": no cache */
         ct_recipe_flags xla_flags;

@@ -130,6 +130,37 @@ static void check_remat(const check *c)
                            "activation_checkpoint.save needs activation_checkpoint.mode = \"selective\" or \"full\"");
 }
 
+/* A flag that asks for a lean form against a key that asks for the definition. */
+static void check_kernel(const check *c, const char *flag, bool is_set, const char *key, ct_kernel_form form)
+{
+    if (are_fine(c, flag, key) && is_set && form == CT_KERNEL_DEFINITION)
+        ct__recipe_mistake(c->mistakes, where(c, flag), "%s = true does not go with %s = \"definition\" (%s)", flag,
+                           key, where(c, key));
+}
+
+/* A block is done in steps of equal size. */
+static void check_steps(const check *c, const char *block_key, int64_t block, const char *step_key, int64_t step)
+{
+    if (are_fine(c, block_key, step_key) && block && step && block % step)
+        ct__recipe_mistake(c->mistakes, where(c, block_key), "%s = %lld must be a multiple of %s = %lld (%s)",
+                           block_key, (long long)block, step_key, (long long)step, where(c, step_key));
+}
+
+#define SPLASH "splash_attention_kernel."
+
+static void check_kernels(const check *c)
+{
+    const ct_recipe *recipe = c->recipe;
+    check_kernel(c, SPLASH "use_splash_attention_kernel", recipe->splash_attention_kernel.use_splash_attention_kernel,
+                 "kernels.attention", recipe->kernels.attention);
+    check_kernel(c, "loss_kernel.use_loss_kernel", recipe->loss_kernel.use_loss_kernel, "kernels.loss",
+                 recipe->kernels.loss);
+    check_steps(c, SPLASH "sa_block_kv", recipe->splash_attention_kernel.sa_block_kv, SPLASH "sa_block_kv_compute",
+                recipe->splash_attention_kernel.sa_block_kv_compute);
+    check_steps(c, SPLASH "sa_block_kv_dkv", recipe->splash_attention_kernel.sa_block_kv_dkv,
+                SPLASH "sa_block_kv_dkv_compute", recipe->splash_attention_kernel.sa_block_kv_dkv_compute);
+}
+
 static void check_device(const check *c)
 {
     static const char *const platforms[] = {"cpu", "cuda", "tpu"};
@@ -163,6 +194,7 @@ void ct__recipe_check(const ct_recipe *recipe, const ct_recipe_load_opts *opts, 
     check_parallelism(&c);
     check_checkpoint(&c);
     check_remat(&c);
+    check_kernels(&c);
     check_device(&c);
     check_schedule(&c);
 }

@@ -1,7 +1,8 @@
 /* The table of recipe keys. A key stands here if and only if the trainer acts on it.
  *
  * Names and defaults are TorchTitan's (its TPU fork's where the two differ); scan_layers, activation_checkpoint.save,
- * .offload, .recompute, optimizer.offload_state, parallelism's from zero_stage on, compile.* and device.* are ours.
+ * .offload, .recompute, optimizer.offload_state, parallelism's from zero_stage on, kernels.*, compile.* and device.*
+ * are ours. Blocks are 0 by default where the fork has 512: what is best differs from chip to chip.
  */
 #include "train/recipe_schema.h"
 
@@ -136,6 +137,49 @@ const ct__recipe_key ct__recipe_keys[] = {
      .help = "names of values to save in pinned host memory (\"block_in\")"},
     {"activation_checkpoint", "recompute", CT__RECIPE_LIST, AT(activation_checkpoint.recompute), "",
      .help = "names of values to compute again, whatever the mode"},
+
+    {"kernels", "attention", CT__RECIPE_CHOICE, AT(kernels.attention), "auto",
+     .allowed = "auto|definition|portable|mosaic",
+     .help = "attention with the whole matrix of scores, block by block in StableHLO, or by ctitan's TPU kernels; auto: "
+             "the best for platform and seq_len"},
+    {"kernels", "loss", CT__RECIPE_CHOICE, AT(kernels.loss), "auto", .allowed = "auto|definition|portable|mosaic",
+     .help = "the same of the head and the loss: with logits, tile by tile, or by TPU kernels"},
+
+    {"splash_attention_kernel", "use_splash_attention_kernel", CT__RECIPE_BOOL,
+     AT(splash_attention_kernel.use_splash_attention_kernel), "false",
+     .aliases = "splash_attention_kernel.use_tokamax_splash_attention_kernel",
+     .help = "attention block by block whatever seq_len: on tpu as kernels.attention = auto, elsewhere portable"},
+    {"splash_attention_kernel", "sa_block_q", CT__RECIPE_INT, AT(splash_attention_kernel.sa_block_q), "0", .min = 0,
+     .max = MAX_COUNT, .help = "queries of a block, forward; 0, of all blocks: tuned for the chip"},
+    {"splash_attention_kernel", "sa_block_kv", CT__RECIPE_INT, AT(splash_attention_kernel.sa_block_kv), "0", .min = 0,
+     .max = MAX_COUNT, .help = "keys of a block, forward"},
+    {"splash_attention_kernel", "sa_block_kv_compute", CT__RECIPE_INT, AT(splash_attention_kernel.sa_block_kv_compute),
+     "0", .min = 0, .max = MAX_COUNT, .help = "keys of a step within the block (TPU kernels)"},
+    {"splash_attention_kernel", "sa_block_q_dkv", CT__RECIPE_INT, AT(splash_attention_kernel.sa_block_q_dkv), "0",
+     .min = 0, .max = MAX_COUNT, .help = "queries of a block, backward"},
+    {"splash_attention_kernel", "sa_block_kv_dkv", CT__RECIPE_INT, AT(splash_attention_kernel.sa_block_kv_dkv), "0",
+     .min = 0, .max = MAX_COUNT, .help = "keys of a block, backward"},
+    {"splash_attention_kernel", "sa_block_kv_dkv_compute", CT__RECIPE_INT,
+     AT(splash_attention_kernel.sa_block_kv_dkv_compute), "0", .min = 0, .max = MAX_COUNT,
+     .help = "keys of a step within the block, backward (TPU kernels)"},
+    {"splash_attention_kernel", "sa_block_q_dq", CT__RECIPE_INT, AT(splash_attention_kernel.sa_block_q_dq), "0",
+     .min = 0, .max = MAX_COUNT, .help = "queries of a block in the kernel of dq, when backward is not fused (TPU)"},
+    {"splash_attention_kernel", "sa_block_kv_dq", CT__RECIPE_INT, AT(splash_attention_kernel.sa_block_kv_dq), "0",
+     .min = 0, .max = MAX_COUNT, .help = "keys of a block in the kernel of dq (TPU)"},
+    {"splash_attention_kernel", "sa_use_fused_bwd_kernel", CT__RECIPE_BOOL,
+     AT(splash_attention_kernel.sa_use_fused_bwd_kernel), "true",
+     .help = "one backward kernel for dq, dk and dv; else one for dk and dv and one for dq (TPU)"},
+
+    {"loss_kernel", "use_loss_kernel", CT__RECIPE_BOOL, AT(loss_kernel.use_loss_kernel), "false",
+     .help = "head and loss without logits in memory, whatever the sizes"},
+    {"loss_kernel", "loss_b_block_size", CT__RECIPE_INT, AT(loss_kernel.loss_b_block_size), "0", .min = 0,
+     .max = MAX_COUNT, .help = "tokens of a tile; 0, of all tiles: tuned for the chip"},
+    {"loss_kernel", "loss_h_block_size", CT__RECIPE_INT, AT(loss_kernel.loss_h_block_size), "0", .min = 0,
+     .max = MAX_COUNT, .help = "part of the model dimension in a tile (TPU kernels)"},
+    {"loss_kernel", "loss_v_block_size", CT__RECIPE_INT, AT(loss_kernel.loss_v_block_size), "0", .min = 0,
+     .max = MAX_COUNT, .help = "part of the vocabulary in a tile"},
+    {"loss_kernel", "enable_pallas_loss_kernel", CT__RECIPE_BOOL, AT(loss_kernel.enable_pallas_loss_kernel), "true",
+     .help = "with use_loss_kernel on tpu: the TPU kernels where they can be had; else the portable form"},
 
     {"compile", "cache_dir", CT__RECIPE_STRING, AT(compile.cache_dir), NULL, .may_be_empty = true,
      .help = "folder of compiled programs; unset: the user's cache folder; empty: no cache"},

@@ -233,7 +233,8 @@ static void test_ten_mistakes(void **state)
         "r.toml: 10 mistakes in the recipe:\n"
         "  r.toml:3: unknown section [trainnig]; did you mean [training]? There are [model], [training], "
         "[parallelism], [optimizer], "
-        "[lr_scheduler], [metrics], [checkpoint], [activation_checkpoint], [compile], [device], [sample], [debug]\n"
+        "[lr_scheduler], [metrics], [checkpoint], [activation_checkpoint], [kernels], [splash_attention_kernel], "
+        "[loss_kernel], [compile], [device], [sample], [debug]\n"
         "  r.toml:6: unknown key training.stpes; did you mean training.steps? [training] has local_batch_size, "
         "global_batch_size, seq_len, steps, dataset, dataset_path, shuffle, max_norm, dtype, mixed_precision_param, "
         "mixed_precision_reduce\n"
@@ -333,6 +334,14 @@ static void test_rules_between_keys(void **state)
                "--training.seq_len=24: training.seq_len must be a multiple of 16, found 24: 2 x "
                "context_parallel_degree 2 when that is more than 1, x tensor_parallel_degree 4 when "
                "enable_sequence_parallel");
+    expect_one(MODEL "[kernels]\nattention = \"definition\"\n[splash_attention_kernel]\n"
+                     "use_tokamax_splash_attention_kernel = true\n",
+               NULL,
+               "r.toml:7: splash_attention_kernel.use_splash_attention_kernel = true does not go with "
+               "kernels.attention = \"definition\" (r.toml:5)");
+    expect_one(MODEL "[splash_attention_kernel]\nsa_block_kv = 384\nsa_block_kv_compute = 256\n", NULL,
+               "r.toml:5: splash_attention_kernel.sa_block_kv = 384 must be a multiple of "
+               "splash_attention_kernel.sa_block_kv_compute = 256 (r.toml:6)");
     /* tensor and context parallel devices share their sequences */
     expect_one(MODEL "[parallelism]\ntensor_parallel_degree = 2\ncontext_parallel_degree = 2\n[device]\ncount = 8\n",
                "--training.global_batch_size=24",

@@ -1,6 +1,7 @@
 /* The report of ctitan check. */
 #include "train/report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ ct_status *ct_train_report_make(const ct_recipe *recipe, const char *program_pat
     CT_TRY_OUT(ct_recipe_model(recipe, &model));
     ct_parallel parallel;
     CT_TRY_OUT(ct_recipe_parallel(recipe, model, 0, NULL, NULL, &parallel));
-    ct_step_opts step = ct_recipe_step(recipe, &parallel);
+    ct_step_opts step = ct_recipe_step(recipe, &parallel, NULL);
     CT_TRY_OUT(ct_train_step_build(model, &step, &graph));
     CT_TRY_OUT(ct_graph_print(graph, &text));
     out_report->num_params = ct_model_num_params(&model->config, model->family);
@@ -36,6 +37,9 @@ ct_status *ct_train_report_make(const ct_recipe *recipe, const char *program_pat
     out_report->state_bytes_per_device =
         ct_train_state_bytes(model, &parallel, step.param_dtype, step.moment_dtype, &out_report->state_bytes);
     out_report->program_bytes = text.length;
+    char *kernels = ct_step_kernels_text(&step, model);
+    snprintf(out_report->kernels, sizeof(out_report->kernels), "%s", kernels);
+    free(kernels);
     out_report->num_operations = count_operations(text.data);
     if (program_path) status = ct_file_write(program_path, text.data, text.length);
 out:

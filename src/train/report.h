@@ -13,6 +13,7 @@ typedef struct ct_train_report {
     double state_bytes_per_device; /* its parts, padding included */
     size_t program_bytes;          /* of StableHLO text */
     int num_operations;
+    char kernels[160]; /* the forms that its kernels take, and why */
 } ct_train_report;
 
 /* Builds and prints the training step; program_path (may be NULL) gets its text. */

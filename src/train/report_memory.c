@@ -140,7 +140,7 @@ ct_status *ct_memory_report(const ct_recipe *recipe, const ct_memory_report_opts
     CT_TRY_OUT(open_target(recipe, opts, &t));
     CT_TRY_OUT(ct_recipe_model(recipe, &model));
     CT_TRY_OUT(ct_recipe_parallel(recipe, model, t.torus.num_axes, t.torus.sizes, t.kind, &parallel));
-    ct_step_opts step = ct_recipe_step(recipe, &parallel);
+    ct_step_opts step = ct_recipe_step(recipe, &parallel, t.kind);
     CT_TRY_OUT(ct_train_step_build(model, &step, &graph));
     double start = ct_clock_seconds();
     CT_TRY_OUT(compile(recipe, opts, &t, graph, &arena, &executable));

@@ -145,7 +145,7 @@ ct_status *ct_sharding_report(const ct_recipe *recipe, int num_torus, const int6
                         ct_recipe_where(recipe, "parallelism.partitioner"));
     CT_TRY_OUT(ct_recipe_model(recipe, &model));
     CT_TRY_OUT(ct_recipe_parallel(recipe, model, num_torus, torus, device_kind, &parallel));
-    ct_step_opts step = ct_recipe_step(recipe, &parallel);
+    ct_step_opts step = ct_recipe_step(recipe, &parallel, device_kind);
     char *mesh = ct_mesh_text(&parallel.mesh);
     ct_str_printf(out, "Mesh: %s, %lld device%s\n", mesh[0] ? mesh : "none", (long long)parallel.mesh.num_devices,
                   parallel.mesh.num_devices == 1 ? "" : "s");

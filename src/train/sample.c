@@ -49,9 +49,11 @@ static void choose_next(ct_graph *graph, void *context, ct_tensor *const *carrie
     out_carries[1] = ct_dynamic_update_slice(tokens, ct_unsqueeze(next, "seq", 0), "seq", position);
 }
 
-static ct_status *build(const ct_model *model, int64_t seq_len, ct_dtype dtype, ct_graph **out_graph)
+static ct_status *build(const ct_model *model, int64_t seq_len, ct_dtype dtype, const ct_kernels *kernels,
+                        ct_graph **out_graph)
 {
     ct_graph *graph = ct_graph_new("sample");
+    ct_kernels_attach(graph, kernels);
     ct_tensor **params = ct_alloc((size_t)model->num_params * sizeof(*params));
     ct_model_inputs(model, graph, dtype, params);
     ct_graph_declare_axis(graph, "seq", seq_len);
@@ -101,7 +103,7 @@ static ct_status *run(const ct_train_state *state, ct_array *tokens, int32_t pos
 {
     ct_graph *graph;
     ct_session *session = state->session;
-    CT_TRY(build(state->model, tokens->sizes[0], state->param_dtype, &graph));
+    CT_TRY(build(state->model, tokens->sizes[0], state->param_dtype, &opts->kernels, &graph));
     size_t num_params = (size_t)state->model->num_params;
     ct_buffer **arguments = ct_alloc_zeroed(num_params + 5, sizeof(*arguments)), *output = NULL;
     ct_buffer **inputs = arguments + num_params;

@@ -4,6 +4,7 @@
 #ifndef CT_TRAIN_SAMPLE_H
 #define CT_TRAIN_SAMPLE_H
 
+#include "kernels/kernel.h"
 #include "models/model.h"
 #include "tokenizer/tokenizer.h"
 #include "train/state.h"
@@ -13,6 +14,7 @@ typedef struct ct_sample_opts {
     int64_t max_tokens;
     double temperature; /* 0: the likeliest token each time */
     uint64_t seed;
+    ct_kernels kernels;
 } ct_sample_opts;
 
 /* Appends prompt and continuation to out_text, up to the end-of-document token. One device runs it; where parameters

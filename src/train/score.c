@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "data/dataset.h"
+#include "train/chip.h"
 #include "train/step.h"
 #include "train/weights.h"
 
@@ -197,13 +198,17 @@ static ct_status *run(scorer *s, double *out_loss)
     s->program = (ct_score_opts){.batch = s->inputs.sizes[0],
                                  .seq_len = s->inputs.sizes[1],
                                  .logits = s->opts->logits,
-                                 .gradients = s->opts->gradients};
+                                 .gradients = s->opts->gradients,
+                                 .kernels = s->opts->kernels};
     size_t num_params = (size_t)s->model->num_params, num_arguments = num_params + 2;
     s->num_outputs = 2 + (s->program.logits ? 1U : 0U) + (s->program.gradients ? num_params : 0);
     s->arguments = ct_alloc_zeroed(num_arguments, sizeof(*s->arguments));
     s->outputs = ct_alloc_zeroed(s->num_outputs, sizeof(*s->outputs));
     CT_TRY(ct_session_open(&s->opts->session, &s->session));
     CT_TRY(put_weights(s));
+    const char *kind = ct_device_kind(ct_session_device(s->session, 0));
+    s->program.kernels.platform = ct_chip_platform(kind, "cpu");
+    s->program.kernels.chip = ct_chip_name(kind);
     ct_graph *graph;
     CT_TRY(ct_score_build(s->model, &s->program, &graph));
     ct_status *status = ct_session_compile(s->session, graph, "scoring program", &s->executable);

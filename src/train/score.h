@@ -8,6 +8,7 @@
 #ifndef CT_TRAIN_SCORE_H
 #define CT_TRAIN_SCORE_H
 
+#include "kernels/kernel.h"
 #include "train/session.h"
 
 typedef struct ct_score_run_opts {
@@ -15,6 +16,7 @@ typedef struct ct_score_run_opts {
     const char *tokens_path;
     const char *output_path;
     bool logits, gradients;
+    ct_kernels kernels; /* forms; its platform and chip are the session's */
     ct_session_opts session;
 } ct_score_run_opts;
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "train/chip.h"
 #include "train/metrics_flops.h"
@@ -117,7 +118,49 @@ ct_status *ct_recipe_parallel(const ct_recipe *recipe, const ct_model *model, in
                                    recipe->training.seq_len);
 }
 
-ct_step_opts ct_recipe_step(const ct_recipe *recipe, const ct_parallel *parallel)
+/* What a flag of the TPU fork makes of a form that is left to us. */
+static ct_kernel_form asked_form(ct_kernel_form form, bool has_flag, bool on_tpu)
+{
+    return form == CT_KERNEL_AUTO && has_flag && !on_tpu ? CT_KERNEL_PORTABLE : form;
+}
+
+ct_kernels ct_recipe_kernels(const ct_recipe *recipe, const char *device_kind)
+{
+    const char *platform = ct_chip_platform(device_kind, recipe->device.platform);
+    bool on_tpu = !strcmp(platform, "tpu"), use_splash = recipe->splash_attention_kernel.use_splash_attention_kernel;
+    bool use_loss = recipe->loss_kernel.use_loss_kernel;
+    ct_kernels kernels = {
+        .attention = asked_form(recipe->kernels.attention, use_splash, on_tpu),
+        .loss = asked_form(recipe->kernels.loss, use_loss, on_tpu && recipe->loss_kernel.enable_pallas_loss_kernel),
+        .platform = platform,
+        .chip = ct_chip_name(device_kind),
+        .attention_blocks = {.q = recipe->splash_attention_kernel.sa_block_q,
+                             .kv = recipe->splash_attention_kernel.sa_block_kv,
+                             .kv_compute = recipe->splash_attention_kernel.sa_block_kv_compute,
+                             .q_dkv = recipe->splash_attention_kernel.sa_block_q_dkv,
+                             .kv_dkv = recipe->splash_attention_kernel.sa_block_kv_dkv,
+                             .kv_dkv_compute = recipe->splash_attention_kernel.sa_block_kv_dkv_compute,
+                             .q_dq = recipe->splash_attention_kernel.sa_block_q_dq,
+                             .kv_dq = recipe->splash_attention_kernel.sa_block_kv_dq,
+                             .separate_backward = !recipe->splash_attention_kernel.sa_use_fused_bwd_kernel},
+        .loss_blocks = {.rows = recipe->loss_kernel.loss_b_block_size,
+                        .hidden = recipe->loss_kernel.loss_h_block_size,
+                        .vocab = recipe->loss_kernel.loss_v_block_size},
+    };
+    return kernels;
+}
+
+char *ct_step_kernels_text(const ct_step_opts *step, const ct_model *model)
+{
+    const char *attention_why, *loss_why;
+    ct_kernel_form attention = ct_attention_form(&step->kernels, step->seq_len, &attention_why);
+    ct_kernel_form loss =
+        ct_loss_form(&step->kernels, step->batch * step->seq_len, model->config.vocab_size, &loss_why);
+    return ct_asprintf("attention %s (%s), loss %s (%s)", ct_kernel_form_name(attention), attention_why,
+                       ct_kernel_form_name(loss), loss_why);
+}
+
+ct_step_opts ct_recipe_step(const ct_recipe *recipe, const ct_parallel *parallel, const char *device_kind)
 {
     bool bf16_moments = recipe->optimizer.implementation == CT_OPTIMIZER_FUSED_OPT_STATES_BF16;
     return (ct_step_opts){
@@ -125,6 +168,7 @@ ct_step_opts ct_recipe_step(const ct_recipe *recipe, const ct_parallel *parallel
         .seq_len = recipe->training.seq_len,
         .num_microbatches = ct_recipe_num_microbatches(recipe),
         .parallel = parallel,
+        .kernels = ct_recipe_kernels(recipe, device_kind),
         .param_dtype = recipe->training.dtype,
         .moment_dtype = bf16_moments ? CT_DTYPE_BF16 : CT_DTYPE_F32,
         .compute_dtype = recipe->training.mixed_precision_param,

@@ -15,8 +15,14 @@ CT_MUST_USE ct_status *ct_recipe_model(const ct_recipe *recipe, ct_model **out_m
 CT_MUST_USE ct_status *ct_recipe_parallel(const ct_recipe *recipe, const ct_model *model, int num_torus,
                                           const int64_t *torus, const char *device_kind, ct_parallel *out_parallel);
 
+/* The forms of the kernels that a recipe asks for, on devices of a kind (NULL: not known). Borrows from recipe. */
+ct_kernels ct_recipe_kernels(const ct_recipe *recipe, const char *device_kind);
+
 /* The step's options; recipe and parallel must outlive them. */
-ct_step_opts ct_recipe_step(const ct_recipe *recipe, const ct_parallel *parallel);
+ct_step_opts ct_recipe_step(const ct_recipe *recipe, const ct_parallel *parallel, const char *device_kind);
+
+/* Which forms the step's kernels take and why: "attention portable (1024 keys or more), loss ..."; heap. */
+char *ct_step_kernels_text(const ct_step_opts *step, const ct_model *model);
 
 /* FLOPs per token of a model at a sequence length, forward and backward. */
 double ct_model_flops_per_token(const ct_model *model, int64_t seq_len);

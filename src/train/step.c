@@ -208,6 +208,7 @@ ct_status *ct_train_step_build(const ct_model *model, const ct_step_opts *opts, 
     *out_graph = NULL;
     ct_graph *graph = ct_graph_new("train_step");
     ct_parallel_attach(graph, opts->parallel);
+    ct_kernels_attach(graph, &opts->kernels);
     ct_tensor **tensors = ct_alloc((size_t)model->num_params * 6 * sizeof(*tensors));
     build_step(graph, model, opts, tensors);
     place_step(graph, model->num_params);
@@ -247,6 +248,7 @@ ct_status *ct_score_build(const ct_model *model, const ct_score_opts *opts, ct_g
     *out_graph = NULL;
     ct_graph *graph = ct_graph_new("score");
     ct_parallel_attach(graph, opts->parallel);
+    ct_kernels_attach(graph, &opts->kernels);
     ct_tensor **tensors = ct_alloc((size_t)model->num_params * 2 * sizeof(*tensors));
     build_score(graph, model, opts, tensors, tensors + model->num_params);
     place_score(graph, model->num_params, opts);

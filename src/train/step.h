@@ -14,6 +14,7 @@
 #ifndef CT_TRAIN_STEP_H
 #define CT_TRAIN_STEP_H
 
+#include "kernels/kernel.h"
 #include "models/model.h"
 #include "optim/adamw.h"
 #include "spmd/localize.h"
@@ -22,6 +23,7 @@ typedef struct ct_step_opts {
     int64_t batch, seq_len;      /* of one microbatch, over all devices */
     int64_t num_microbatches;    /* gradient accumulation inside the program */
     const ct_parallel *parallel; /* how the model lies on its mesh; NULL: one device. Must outlive the graph */
+    ct_kernels kernels;          /* which forms attention and loss take */
     ct_localize_report *report;  /* NULL, or an empty one that gets the collectives of a localized program */
     ct_dtype param_dtype;        /* of the master weights */
     ct_dtype moment_dtype;       /* f32 or bf16 */
@@ -42,11 +44,12 @@ typedef struct ct_score_opts {
     int64_t batch, seq_len;
     bool logits, gradients;
     const ct_parallel *parallel; /* NULL: one device */
+    ct_kernels kernels;
 } ct_score_opts;
 
 /* Forward, and on demand backward, in f32: inputs params, tokens, labels (s32 [batch seq]); outputs loss f32 (mean over
  * labels that are not -100), logprobs f32 [batch seq] (0 where ignored), logits f32 [batch seq vocab], then one
- * gradient per parameter. */
+ * gradient per parameter. opts must live as long as the graph. */
 CT_MUST_USE ct_status *ct_score_build(const ct_model *model, const ct_score_opts *opts, ct_graph **out_graph);
 
 #endif

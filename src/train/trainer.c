@@ -400,7 +400,8 @@ static ct_status *print_sample(trainer *t)
     ct_sample_opts opts = {.prompt = recipe->sample.prompt,
                            .max_tokens = recipe->sample.max_tokens,
                            .temperature = recipe->sample.temperature,
-                           .seed = (uint64_t)recipe->debug.seed};
+                           .seed = (uint64_t)recipe->debug.seed,
+                           .kernels = t->step_opts.kernels};
     ct_str text;
     ct_str_init(&text);
     ct_status *status = ct_sample(&t->state, t->tokenizer, &opts, &text);
@@ -426,13 +427,18 @@ static ct_status *run(trainer *t)
             (long long)ct_model_num_params(&t->model->config, t->model->family));
     t->schedule = ct_recipe_lr_schedule(recipe);
     CT_TRY(ct_recipe_parallel(recipe, t->model, 0, NULL, NULL, &t->parallel));
-    t->step_opts = ct_recipe_step(recipe, &t->parallel);
+    t->step_opts = ct_recipe_step(recipe, &t->parallel, NULL);
     CT_TRY(order_columns(t));
     t->checkpoint_folder = ct_path_join(recipe->dump_folder, recipe->checkpoint.folder);
     CT_TRY(ct_session_open(&t->opts->session, &t->session));
     /* once more, along the devices' torus */
-    CT_TRY(ct_recipe_parallel(recipe, t->model, t->session->torus.num_axes, t->session->torus.sizes,
-                              ct_device_kind(ct_session_device(t->session, 0)), &t->parallel));
+    const char *kind = ct_device_kind(ct_session_device(t->session, 0));
+    CT_TRY(
+        ct_recipe_parallel(recipe, t->model, t->session->torus.num_axes, t->session->torus.sizes, kind, &t->parallel));
+    t->step_opts.kernels = ct_recipe_kernels(recipe, kind);
+    char *kernels = ct_step_kernels_text(&t->step_opts, t->model);
+    ct_info("Kernels: %s", kernels);
+    free(kernels);
     CT_TRY(open_data(t));
     CT_TRY(write_recipe(t));
     CT_TRY(make_state(t));

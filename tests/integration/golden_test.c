@@ -29,12 +29,12 @@ static void compare(const ct_safetensors *found, const char *name, const ct_safe
     free(b.data);
 }
 
-static void check_score(const char *model, int num_parameters)
+static void check_score(const char *model, int num_parameters, const char *kernels)
 {
     ct_safetensors *reference = ct_test_reference(model), *scores;
     const char *output = ct_test_path("%s.scores.safetensors", model);
-    ct_test_ok("score --model=" CT_TEST_GOLDEN "/%s --tokens=%s --output=%s --logits --gradients", model,
-               score_input(model, reference), output);
+    ct_test_ok("score --model=" CT_TEST_GOLDEN "/%s --tokens=%s --output=%s --logits --gradients %s", model,
+               score_input(model, reference), output, kernels);
     expect_ok(ct_safetensors_open(output, &scores));
     double worst_forward = 0, worst_gradient = 0;
     compare(scores, "logits", reference, "logits0", CT_TEST_FORWARD, &worst_forward);
@@ -48,18 +48,27 @@ static void check_score(const char *model, int num_parameters)
     }
     assert_int_equal(num_gradients, num_parameters);
     assert_int_equal(ct_safetensors_num_tensors(scores), num_gradients + 3);
-    print_message("%s: logits and loss within %.1e, %d gradients within %.1e\n", model, worst_forward, num_gradients,
-                  worst_gradient);
+    print_message("%s %s: logits and loss within %.1e, %d gradients within %.1e\n", model, kernels, worst_forward,
+                  num_gradients, worst_gradient);
     ct_safetensors_close(reference);
     ct_safetensors_close(scores);
 }
 
 /* ---- training ---- */
 
+/* Blocks that the sequence of 48 has three and two of. */
+#define PORTABLE                                                                                                       \
+    "--kernels.attention=portable --splash_attention_kernel.sa_block_q=16 --splash_attention_kernel.sa_block_kv=24 "   \
+    "--splash_attention_kernel.sa_block_q_dkv=24 --splash_attention_kernel.sa_block_kv_dkv=16"
+
 /* Two runs at a time: layers scanned and unrolled. */
-static const char *const REMAT[] = {"", "--activation_checkpoint.mode=none", "--activation_checkpoint.mode=full",
+static const char *const REMAT[] = {"",
+                                    "--activation_checkpoint.mode=none",
+                                    "--activation_checkpoint.mode=full",
                                     ("--activation_checkpoint.mode=full "
-                                     "--activation_checkpoint.save=attention_out,attention_residual")};
+                                     "--activation_checkpoint.save=attention_out,attention_residual"),
+                                    PORTABLE " --activation_checkpoint.mode=none",
+                                    PORTABLE " --activation_checkpoint.mode=full"};
 
 static ct_test_run start_training(const char *model, const char *family, const char *dump_folder, bool scan,
                                   const char *remat)
@@ -127,13 +136,15 @@ enum { NUM_LLAMA3 = 2 * 9 + 3, NUM_QWEN3 = 2 * 11 + 2 };
 static void test_score_llama3(void **state)
 {
     (void)state;
-    check_score("llama3_tiny", NUM_LLAMA3);
+    check_score("llama3_tiny", NUM_LLAMA3, "--kernels.attention=definition");
+    check_score("llama3_tiny", NUM_LLAMA3, "--kernels.attention=portable");
 }
 
 static void test_score_qwen3(void **state)
 {
     (void)state;
-    check_score("qwen3_tiny", NUM_QWEN3);
+    check_score("qwen3_tiny", NUM_QWEN3, "--kernels.attention=definition");
+    check_score("qwen3_tiny", NUM_QWEN3, "--kernels.attention=portable");
 }
 
 static void test_training_llama3(void **state)
