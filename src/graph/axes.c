@@ -117,7 +117,8 @@ int ct__parse_dim(const ct_tensor *tensor, const char *loc, const char *op, cons
 int64_t ct__num_elements(const ct_tensor *tensor)
 {
     int64_t count = 1;
-    for (int i = 0; i < tensor->rank; i++) count *= tensor->axes[i].size;
+    for (int i = 0; i < tensor->rank; i++) /* too many is an error of the graph already */
+        if (!ct_checked_mul(count, tensor->axes[i].size, &count)) return INT64_MAX;
     return count;
 }
 

@@ -136,6 +136,12 @@ static ct_tensor *tensor_new(ct_graph *graph, ct_node *node, ct_region *region, 
                           .rank = rank};
     CT_ASSERT(rank >= 0 && rank <= CT_MAX_RANK);
     for (int i = 0; i < rank; i++) tensor->axes[i] = axes[i];
+    int64_t bytes = (int64_t)ct_dtype_bytes(dtype);
+    bool fits = true; /* so that nobody after this need look whether counts of elements and bytes overflow */
+    for (int i = 0; i < rank; i++) fits = fits && ct_checked_mul(bytes, axes[i].size, &bytes);
+    if (!fits)
+        ct__fail(graph, node ? node->loc : CT_LOC, node ? node->op->name : "input", "%s has more than 2^63 bytes",
+                 ct_tensor_describe(tensor));
     return tensor;
 }
 

@@ -561,11 +561,16 @@ static void sharding_mesh(ct_graph *g)
 {
     ct_graph_set_input_sharding(g, f(g, "a=2"), "a=dp");
 }
+static void bytes_overflow(ct_graph *g)
+{
+    ct_exp(ct_iota(g, CT_DTYPE_F32, "c=3037000500 d=3037000500", "d"));
+}
 
 static const struct {
     void (*build)(ct_graph *graph);
     const char *text;
 } errors[] = {
+    {bytes_overflow, "iota: f32[c=3037000500 d=3037000500] has more than 2^63 bytes"},
     {bad_axes, "input: axis a occurs twice in \"a=1 a=2\""},
     {bad_size, "input: bad size in \"a=x\": write name=SIZE"},
     {no_size, "input: axis a of a has no size: declare it or write a=SIZE"},

@@ -48,6 +48,28 @@ static void check_batch(const check *c, int64_t data_parallel_count)
         (long long)local, (long long)data_parallel_count, (long long)global);
 }
 
+/* No count of tokens overflows after this. */
+static void check_tokens(const check *c, int64_t data_parallel_count)
+{
+    const ct_recipe *recipe = c->recipe;
+    int64_t batch = recipe->training.global_batch_size, tokens;
+    if (!are_fine(c, "training.global_batch_size", "training.local_batch_size") ||
+        !are_fine(c, "training.seq_len", "training.steps"))
+        return;
+    bool fits = true;
+    if (batch == -1) fits = ct_checked_mul(recipe->training.local_batch_size, data_parallel_count, &batch);
+    if (fits && ct_checked_mul(batch, recipe->training.seq_len, &tokens) &&
+        ct_checked_mul(tokens, recipe->training.steps, &tokens))
+        return;
+    bool is_local = recipe->training.global_batch_size == -1;
+    ct__recipe_mistake(c->mistakes, where(c, "training.seq_len"),
+                       "training.steps x sequences x training.seq_len must be less than 2^63 tokens, found %lld x "
+                       "%lld%s x %lld; lower one",
+                       (long long)recipe->training.steps,
+                       (long long)(is_local ? recipe->training.local_batch_size : batch),
+                       is_local ? " per data parallel rank" : "", (long long)recipe->training.seq_len);
+}
+
 static const char *const DEGREES[] = {
     "parallelism.tensor_parallel_degree",
     "parallelism.context_parallel_degree",
@@ -79,6 +101,7 @@ static void check_parallelism(const check *c)
         return;
     }
     check_batch(c, mesh.degrees[CT_MESH_DP_REPLICATE] * mesh.degrees[CT_MESH_DP_SHARD]);
+    check_tokens(c, mesh.degrees[CT_MESH_DP_REPLICATE] * mesh.degrees[CT_MESH_DP_SHARD]);
     int64_t cp = mesh.degrees[CT_MESH_CP], tp = mesh.degrees[CT_MESH_TP], seq_len = recipe->training.seq_len;
     if (!recipe->parallelism.enable_sequence_parallel) tp = 1;
     int64_t unit = (cp > 1 ? 2 * cp : 1) * tp;
@@ -121,9 +144,30 @@ static void check_checkpoint(const check *c)
                            (long long)recipe->checkpoint.load_step);
 }
 
+/* A name says one thing only. */
+static void check_remat_names(const check *c)
+{
+    const struct {
+        const char *key;
+        const ct_recipe_list *list;
+    } lists[] = {{"activation_checkpoint.save", &c->recipe->activation_checkpoint.save},
+                 {"activation_checkpoint.offload", &c->recipe->activation_checkpoint.offload},
+                 {"activation_checkpoint.recompute", &c->recipe->activation_checkpoint.recompute}};
+    for (size_t a = 0; a < CT_COUNT(lists); a++)
+        for (size_t b = a + 1; b < CT_COUNT(lists) && are_fine(c, lists[a].key, lists[b].key); b++)
+            for (size_t i = 0; i < lists[a].list->num_items; i++)
+                for (size_t j = 0; j < lists[b].list->num_items; j++)
+                    if (!strcmp(lists[a].list->items[i], lists[b].list->items[j]))
+                        ct__recipe_mistake(c->mistakes, where(c, lists[b].key),
+                                           "\"%s\" must be in one list at most, found it in %s and %s; take it out of "
+                                           "one",
+                                           lists[a].list->items[i], lists[a].key, lists[b].key);
+}
+
 static void check_remat(const check *c)
 {
     const ct_recipe *recipe = c->recipe;
+    check_remat_names(c);
     if (are_fine(c, "activation_checkpoint.save", "activation_checkpoint.mode") &&
         recipe->activation_checkpoint.save.num_items && recipe->activation_checkpoint.mode == CT_REMAT_NONE)
         ct__recipe_mistake(c->mistakes, where(c, "activation_checkpoint.save"),

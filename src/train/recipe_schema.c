@@ -9,8 +9,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#define AT(field) offsetof(ct_recipe, field)
-#define MAX_COUNT 2147483647.0
+#define AT(field)   offsetof(ct_recipe, field)
+#define MAX_COUNT   2147483647.0
+#define MAX_DEVICES 131072 /* a program lists them, group by group */
 
 /* clang-format off */
 const ct__recipe_key ct__recipe_keys[] = {
@@ -188,7 +189,7 @@ const ct__recipe_key ct__recipe_keys[] = {
 
     {"device", "platform", CT__RECIPE_STRING, AT(device.platform), "cpu",
      .help = "\"cpu\", \"cuda\", \"tpu\", or the path of a PJRT plugin"},
-    {"device", "count", CT__RECIPE_INT, AT(device.count), "1", .min = 1, .max = MAX_COUNT,
+    {"device", "count", CT__RECIPE_INT, AT(device.count), "1", .min = 1, .max = MAX_DEVICES,
      .help = "number of devices; on cpu they are virtual"},
     {"device", "plugin_path", CT__RECIPE_STRING, AT(device.plugin_path), NULL,
      .help = "plugin to use for the platform in place of the usual one"},

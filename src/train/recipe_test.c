@@ -348,6 +348,16 @@ static void test_rules_between_keys(void **state)
                "--training.global_batch_size=24: training.global_batch_size must be -1 or a multiple of "
                "training.local_batch_size x data parallel ranks = 8 x 2, found 24");
 
+    expect_one(MODEL, "--device.count=2147483647",
+               "--device.count=2147483647: device.count must be a whole number from 1 to 131072, found 2147483647");
+    expect_one(MODEL "[training]\nlocal_batch_size = 2147483647\n", "--training.seq_len=2147483647",
+               "--training.seq_len=2147483647: training.steps x sequences x training.seq_len must be less than 2^63 "
+               "tokens, found 10000 x 2147483647 per data parallel rank x 2147483647; lower one");
+    expect_one(MODEL "[activation_checkpoint]\nsave = [\"query\", \"key\"]\n",
+               "--activation_checkpoint.recompute=value,key",
+               "--activation_checkpoint.recompute=value,key: \"key\" must be in one list at most, found it in "
+               "activation_checkpoint.save and activation_checkpoint.recompute; take it out of one");
+
     ct_recipe *recipe;
     ct_recipe_load_opts opts = {.needs_data = true};
     const char *text = MODEL "[training]\nglobal_batch_size = 32\n[device]\ncount = 3\n";
