@@ -37,8 +37,12 @@ op_program *op_compile(ct_graph *graph, const char *what)
     program->num_devices = 1;
     for (int i = 0; i < graph->num_mesh_axes; i++) program->num_devices *= (int)graph->mesh[i].size;
     ct_graph_free(graph);
-    status = ct_client_compile(client, text.data, text.length,
-                               &(ct_compile_opts){.num_partitions = program->num_devices}, &program->executable);
+    /* on a mesh it is our program that is tested, not XLA's passes, which are slow */
+    static const ct_named_value fast[] = {
+        {.name = "xla_backend_optimization_level", .type = CT_VALUE_INT, .integer = 0}};
+    ct_compile_opts opts = {.num_partitions = program->num_devices, .flags = fast};
+    opts.num_flags = program->num_devices > 1 ? CT_COUNT(fast) : 0;
+    status = ct_client_compile(client, text.data, text.length, &opts, &program->executable);
     if (status) fail_msg("%s: %s\n%s", what, ct_status_message(status), text.data);
     ct_str_deinit(&text);
     return program;

@@ -76,6 +76,8 @@ double op_tolerance(ct_dtype dtype);
 
 /* ---- SHARD (shard.c) ---- */
 void op_check_sharded(const op_case *c, ct_dtype dtype);
+/* Localized, inputs and results split at random in `count` ways; first numbers them. */
+void op_check_sharded_at_random(const op_case *c, ct_dtype dtype, int first, int count);
 
 /* ---- the device side ---- */
 typedef struct op_program op_program;

@@ -4,13 +4,15 @@
  * All tensors are f64[a=2 b=3] and kept in a pool: a stack whose top is what the current region made. Picking from the
  * whole stack makes captures across any number of regions; values stay near [-2, 2]. A seed means one program per
  * compiler, as the order in which arguments are drawn is the compiler's.
+ *
+ * The same programs on a mesh are cases of the mode SHARD; there a and b have other sizes.
  */
 #include "random_programs.h"
 #include "op_table.h"
 
 #include "graph/node.h"
 
-enum { POOL = 256 };
+enum { POOL = 256, NUM_INPUTS = 3, NUM_OUTPUTS = 4 };
 typedef struct maker {
     ct_graph *graph;
     uint32_t seed, drawn;
@@ -275,30 +277,47 @@ static void make_ops(maker *m, int count)
     for (int i = 0; i < count && !m->graph->error; i++) make_op(m);
 }
 
+/* The program of a seed: outputs are what it made last. */
+static void make_program(ct_graph *graph, ct_tensor *const *in, ct_tensor **out, int seed)
+{
+    maker m = {.graph = graph, .seed = 1000 + (uint32_t)seed};
+    for (int i = 0; i < NUM_INPUTS; i++) push(&m, in[i]);
+    make_ops(&m, 8);
+    for (int i = 0; i < NUM_OUTPUTS; i++) out[i] = m.pool[CT_MAX(0, m.num_pool - 1 - i)];
+}
+
 void op_check_random_program(int seed)
 {
     char what[64];
     snprintf(what, sizeof(what), "random program %d", seed);
-    maker m = {.graph = ct_graph_new("random"), .seed = 1000 + (uint32_t)seed};
-    ct_tensor *in[3], *gradients[3];
-    ct_array inputs[3];
-    for (int i = 0; i < 3; i++) {
-        static const char *const names[3] = {"x", "y", "z"};
-        in[i] = ct_input(m.graph, names[i], CT_DTYPE_F64, "a=2 b=3");
+    ct_graph *graph = ct_graph_new("random");
+    ct_tensor *in[NUM_INPUTS], *out[NUM_OUTPUTS], *gradients[NUM_INPUTS];
+    ct_array inputs[NUM_INPUTS];
+    for (int i = 0; i < NUM_INPUTS; i++) {
+        static const char *const names[NUM_INPUTS] = {"x", "y", "z"};
+        in[i] = ct_input(graph, names[i], CT_DTYPE_F64, "a=2 b=3");
         inputs[i] = ct_array_new(CT_DTYPE_F64, (const int64_t[]){2, 3}, 2);
         for (int j = 0; j < 6; j++)
-            ct_array_set(&inputs[i], j, 2 * op_uniform(m.seed, 10000u + (uint32_t)(6 * i + j)) - 1);
-        push(&m, in[i]);
+            ct_array_set(&inputs[i], j, 2 * op_uniform(1000 + (uint32_t)seed, 10000u + (uint32_t)(6 * i + j)) - 1);
     }
-    make_ops(&m, 8);
-    ct_tensor *loss = ct_scalar(m.graph, CT_DTYPE_F64, 0);
-    for (int i = CT_MAX(0, m.num_pool - 4); i < m.num_pool; i++)
-        loss = ct_add(loss, ct_sum(ct_mul(m.pool[i], ct_add_scalar(m.pool[i], i)), "a b"));
-    ct_status *status = ct_grad(m.graph, loss, in, 3, gradients);
+    make_program(graph, in, out, seed);
+    ct_tensor *loss = ct_scalar(graph, CT_DTYPE_F64, 0);
+    for (int i = 0; i < NUM_OUTPUTS; i++) loss = ct_add(loss, ct_sum(ct_mul(out[i], ct_add_scalar(out[i], i)), "a b"));
+    ct_status *status = ct_grad(graph, loss, in, NUM_INPUTS, gradients);
     if (status) fail_msg("%s: %s", what, ct_status_message(status));
-    ct_output(m.graph, "loss", loss, NULL);
-    for (int i = 0; i < 3; i++)
-        ct_output(m.graph, in[i] == in[0] ? "gx" : in[i] == in[1] ? "gy" : "gz", gradients[i], NULL);
-    op_check_gradients(m.graph, inputs, 3, 1e-7, what);
-    for (int i = 0; i < 3; i++) ct_array_free(&inputs[i]);
+    ct_output(graph, "loss", loss, NULL);
+    for (int i = 0; i < NUM_INPUTS; i++) ct_output(graph, (const char *[]){"gx", "gy", "gz"}[i], gradients[i], NULL);
+    op_check_gradients(graph, inputs, NUM_INPUTS, 1e-7, what);
+    for (int i = 0; i < NUM_INPUTS; i++) ct_array_free(&inputs[i]);
+}
+
+void op_check_random_sharded(int seed)
+{
+    static const char *const axes[] = {"a=2 b=3", "a=8 b=4", "a=4 b=8", "a=3 b=5", "a=8 b=16", "a=1 b=8"};
+    op_case c = {.grad = true, .num_outputs = NUM_OUTPUTS, .build = make_program, .variant = seed, .tolerance = 100};
+    for (int i = 0; i < NUM_INPUTS; i++) c.inputs[i].axes = axes[(size_t)seed % CT_COUNT(axes)];
+    char name[64];
+    snprintf(name, sizeof(name), "random program %d", seed);
+    c.name = name;
+    op_check_sharded_at_random(&c, CT_DTYPE_F64, seed, 1);
 }

@@ -214,19 +214,30 @@ static void test_shard(void **state)
 }
 
 /* CT_RANDOM_PROGRAMS=first:count runs others than the usual ones. */
-static void test_random_programs(void **state)
+static void for_random_programs(void (*check)(int seed))
 {
-    (void)state;
     int first = 0, count = 10;
     const char *range = getenv("CT_RANDOM_PROGRAMS");
     if (range) assert_int_equal(sscanf(range, "%d:%d", &first, &count), 2);
-    for (int i = 0; i < count; i++) op_check_random_program(first + i);
+    for (int i = 0; i < count; i++) check(first + i);
+}
+
+static void test_random_programs(void **state)
+{
+    (void)state;
+    for_random_programs(op_check_random_program);
+}
+
+static void test_random_sharded(void **state)
+{
+    (void)state;
+    for_random_programs(op_check_random_sharded);
 }
 
 int main(int argc, char **argv)
 {
     if (argc > 1) only = argv[1];
-    size_t count = 2;
+    size_t count = 3;
     for (size_t f = 0; f < CT_COUNT(families); f++) count += 3 * families[f]->count;
     struct CMUnitTest *tests = ct_alloc_zeroed(count, sizeof(*tests));
     size_t n = 0;
@@ -251,6 +262,8 @@ int main(int argc, char **argv)
         }
     if (strstr("random programs", only))
         tests[n++] = (struct CMUnitTest){.name = ct_strdup("GRAD random programs"), .test_func = test_random_programs};
+    if (strstr("sharded random programs", only))
+        tests[n++] = (struct CMUnitTest){.name = ct_strdup("SHARD random programs"), .test_func = test_random_sharded};
     if (strstr("PRINT", only)) tests[n++] = (struct CMUnitTest){.name = ct_strdup("PRINT"), .test_func = test_print};
     op_open();
     int failed = _cmocka_run_group_tests("op_table", tests, n, NULL, NULL);

@@ -271,24 +271,48 @@ static void run_some_trials(const checking *k)
     }
 }
 
-void op_check_sharded(const op_case *c, ct_dtype dtype)
+static checking checking_begin(const op_case *c, ct_dtype dtype, ct_graph **out_types)
 {
     checking k = {.c = c, .dtype = dtype, .num_inputs = op_num_inputs(c)};
     ct_tensor *unused[OP_MAX_INPUTS];
-    ct_graph *types = build(c, dtype, ONE_DEVICE, NULL, c->name, k.in); /* kept for its types */
+    *out_types = build(c, dtype, ONE_DEVICE, NULL, c->name, k.in); /* kept for its types */
     for (int i = 0; i < k.num_inputs; i++) k.inputs[i] = op_fill(k.in[i], &c->inputs[i], (uint32_t)i);
     k.num_axes = distinct_axes(k.num_inputs, k.in, k.axes);
     op_program *program = op_compile(build(c, dtype, ONE_DEVICE, NULL, c->name, unused), c->name);
     k.num_outputs = op_num_outputs(program);
-    for (int i = 0; i < k.num_outputs; i++) k.out[i] = ct_graph_output_tensor(types, i);
+    for (int i = 0; i < k.num_outputs; i++) k.out[i] = ct_graph_output_tensor(*out_types, i);
     op_run(program, k.inputs, k.expected);
     op_program_free(program);
+    return k;
+}
+
+static void checking_end(checking *k, ct_graph *types)
+{
+    for (int i = 0; i < k->num_inputs; i++) ct_array_free(&k->inputs[i]);
+    for (int i = 0; i < k->num_outputs; i++) ct_array_free(&k->expected[i]);
+    ct_graph_free(types);
+}
+
+void op_check_sharded(const op_case *c, ct_dtype dtype)
+{
+    ct_graph *types;
+    checking k = checking_begin(c, dtype, &types);
     const char *num_random = getenv("CT_SHARD_TRIALS");
     if (num_random)
         run_all_trials(&k, atoi(num_random));
     else
         run_some_trials(&k);
-    for (int i = 0; i < k.num_inputs; i++) ct_array_free(&k.inputs[i]);
-    for (int i = 0; i < k.num_outputs; i++) ct_array_free(&k.expected[i]);
-    ct_graph_free(types);
+    checking_end(&k, types);
+}
+
+void op_check_sharded_at_random(const op_case *c, ct_dtype dtype, int first, int count)
+{
+    ct_graph *types;
+    checking k = checking_begin(c, dtype, &types);
+    for (int i = 0; i < count; i++) {
+        trial t = random_trial(&k, first + i);
+        run_trial(&k, LOCALIZED, &t);
+        free(t.text);
+    }
+    checking_end(&k, types);
 }
