@@ -214,9 +214,9 @@ static void test_shard(void **state)
 }
 
 /* CT_RANDOM_PROGRAMS=first:count runs others than the usual ones. */
-static void for_random_programs(void (*check)(int seed))
+static void for_random_programs(void (*check)(int seed), int count)
 {
-    int first = 0, count = 10;
+    int first = 0;
     const char *range = getenv("CT_RANDOM_PROGRAMS");
     if (range) assert_int_equal(sscanf(range, "%d:%d", &first, &count), 2);
     for (int i = 0; i < count; i++) check(first + i);
@@ -225,13 +225,13 @@ static void for_random_programs(void (*check)(int seed))
 static void test_random_programs(void **state)
 {
     (void)state;
-    for_random_programs(op_check_random_program);
+    for_random_programs(op_check_random_program, 10);
 }
 
 static void test_random_sharded(void **state)
 {
     (void)state;
-    for_random_programs(op_check_random_sharded);
+    for_random_programs(op_check_random_sharded, 6);
 }
 
 int main(int argc, char **argv)
