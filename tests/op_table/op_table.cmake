@@ -9,4 +9,7 @@ if(TARGET ct_pjrt AND TARGET ct_spmd AND CMOCKA_FOUND)
   target_compile_definitions(op_table_cases PRIVATE CT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   target_link_libraries(op_table_cases PUBLIC ct_spmd ct_autodiff ct_graph ct_pjrt PkgConfig::CMOCKA)
   ct_test(op_table ${CMAKE_SOURCE_DIR}/tests/op_table/runner.c op_table_cases)
+  # the mode SHARD compiles most: it is a test of its own, for the slow ones
+  add_test(NAME op_table_shard COMMAND op_table --shard WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+  set_tests_properties(op_table_shard PROPERTIES LABELS slow)
 endif()
