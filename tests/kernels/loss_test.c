@@ -249,8 +249,120 @@ static void test_forms(void **state)
     ct_client_free(client);
 }
 
+/* ---- on meshes ---- */
+
+typedef struct mesh_case {
+    const char *name;
+    int64_t replicate, shard, cp, tp;
+    bool whole_sequence, shardy;
+    int gathers, reduces, scatters; /* of a placed program; of the weight and its gradient apart */
+    int uses, stores;
+} mesh_case;
+
+/* One gather of hidden, one maximum, two sums together, one sum of d hidden. */
+static const mesh_case MESHES[] = {
+    {"tp2", 1, 1, 1, 2, false, false, 1, 2, 1, 0, 0},
+    {"tp4", 1, 1, 1, 4, false, false, 1, 2, 1, 0, 0},
+    {"tp8", 1, 1, 1, 8, false, false, 1, 2, 1, 0, 0},
+    {"tp2 whole sequence", 1, 1, 1, 2, true, false, 0, 3, 0, 0, 0},
+    {"tp4 whole sequence", 1, 1, 1, 4, true, false, 0, 3, 0, 0, 0},
+    {"dp2 tp2 cp2", 1, 2, 2, 2, false, false, 1, 2, 1, 1, 1},
+    {"dp2 tp2 cp2 whole sequence", 1, 2, 2, 2, true, false, 0, 3, 0, 1, 1},
+    {"hsdp2x2 tp2", 2, 2, 1, 2, false, false, 1, 2, 1, 1, 2},
+    {"dp4", 1, 4, 1, 1, false, false, 0, 0, 0, 1, 1},
+    {"cp2", 1, 1, 2, 1, false, false, 0, 0, 0, 1, 1},
+    {"dp2 tp2 cp2, shardy", 1, 2, 2, 2, false, true, 0, 0, 0, 0, 0},
+};
+
+static ct_parallel parallel_of(const mesh_case *m)
+{
+    ct_parallel parallel = {.table = &ct__decoder_sharding,
+                            .sequence_parallel = !m->whole_sequence,
+                            .loss_parallel = true,
+                            .zero_stage = 3,
+                            .gather_form = CT_FORM_JOINT,
+                            .reduce_form = CT_FORM_JOINT,
+                            .reduce_dtype = CT_DTYPE_F32,
+                            .partition = m->shardy ? CT_PARTITION_SHARDY : CT_PARTITION_MANUAL,
+                            .replicate_below = 1};
+    ct_mesh_opts opts = {.degrees = {m->replicate, m->shard, m->cp, m->tp},
+                         .num_devices = m->replicate * m->shard * m->cp * m->tp,
+                         .num_kv_heads = m->tp};
+    expect_ok(ct_mesh_init(&opts, &parallel.mesh));
+    return parallel;
+}
+
+/* 251 is padded on every mesh; 3 leaves devices with nothing but padding. */
+static const loss_case MESH_CASES[] = {
+    {"251, z-loss, soft cap", 4, 16, 8, 251, 24, FIRST_FIVE_IGNORED, 0.05, 2, false},
+    {"256", 4, 16, 8, 256, 0, RANDOM, 0, 0, true},
+    {"3", 4, 16, 8, 3, 0, RANDOM, 0.1, 0, false},
+    {"labels outside of 251", 4, 16, 8, 251, 0, OUTSIDE, 0, 0, true},
+};
+
+static void test_meshes(void **state)
+{
+    (void)state;
+    static const variant oracle = {CT_KERNEL_DEFINITION, CT_DTYPE_F64, NULL, false};
+    ct_client *client = ct_test_client(8);
+    double worst[NUM_OUTPUTS] = {0};
+    for (size_t n = 0; n < CT_COUNT(MESH_CASES); n++) {
+        ct_array expected[NUM_OUTPUTS], found[NUM_OUTPUTS];
+        run(client, &MESH_CASES[n], &oracle, expected);
+        for (size_t i = n && n < 2; i < CT_COUNT(MESHES); i += n ? 2 : 1) {
+            ct_parallel parallel = parallel_of(&MESHES[i]);
+            variant tried = {CT_KERNEL_PORTABLE, CT_DTYPE_F32, &parallel, false};
+            run(client, &MESH_CASES[n], &tried, found);
+            compare(&MESH_CASES[n], &tried, MESHES[i].name, found, expected, worst);
+            free_all(found);
+        }
+        free_all(expected);
+    }
+    print_message("on meshes: loss %.1e, log-sum-exp %.1e, d hidden %.1e, d weight %.1e\n", worst[0], worst[1],
+                  worst[2], worst[3]);
+    ct_client_free(client);
+}
+
+/* Where inputs and outputs lie as in a model nothing else moves, and no logits. */
+static void test_what_moves(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CT_COUNT(MESHES); i++) {
+        const mesh_case *m = &MESHES[i];
+        if (m->shardy) continue;
+        ct_parallel parallel = parallel_of(m);
+        variant v = {CT_KERNEL_PORTABLE, CT_DTYPE_BF16, &parallel, true};
+        ct_kernels kernels;
+        ct_graph *graph = build(&MESH_CASES[0], &v, &kernels);
+        ct_localize_report report;
+        expect_ok(ct_localize(graph, &report));
+        int gathers = 0, reduces = 0, scatters = 0, uses = 0, stores = 0;
+        for (int k = 0; k < report.num_collectives; k++) {
+            const ct_collective_record *r = &report.collectives[k];
+            bool is_use = !strcmp(r->why, "use"), is_store = !strcmp(r->why, "gradient");
+            uses += is_use;
+            stores += is_store;
+            gathers += !is_use && !strcmp(r->kind, "all_gather");
+            reduces += !is_store && !strcmp(r->kind, "all_reduce");
+            scatters += !is_store && !strcmp(r->kind, "reduce_scatter");
+            assert_int_equal(r->times, 1);
+        }
+        if (gathers != m->gathers || reduces != m->reduces || scatters != m->scatters || uses != m->uses ||
+            stores != m->stores || gathers + reduces + scatters + uses + stores != report.num_collectives) {
+            for (int k = 0; k < report.num_collectives; k++)
+                print_error("%s %s %s: %s\n", report.collectives[k].kind, report.collectives[k].mesh_axes,
+                            report.collectives[k].what, report.collectives[k].why);
+            fail_msg("%s: %d gathers, %d all-reduces, %d scatters, %d for uses, %d for stores", m->name, gathers,
+                     reduces, scatters, uses, stores);
+        }
+        ct_localize_report_deinit(&report);
+        ct_graph_free(graph);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms), cmocka_unit_test(test_meshes),
+                                       cmocka_unit_test(test_what_moves)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
