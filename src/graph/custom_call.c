@@ -52,6 +52,18 @@ static void print_dictionary(ct_printer *p, const ct_attribute *attributes, int 
     ct_str_append_char(p->out, '}');
 }
 
+/* Layouts from minor to major: dense<[2, 1, 0]> : tensor<3xindex> */
+static void print_layouts(ct_printer *p, const char *name, ct_tensor *const *tensors, int count)
+{
+    ct__print(p, ", %s = [", name);
+    for (int i = 0; i < count; i++) {
+        ct__print(p, "%sdense<[", i ? ", " : "");
+        for (int j = tensors[i]->rank - 1; j >= 0; j--) ct__print(p, "%d%s", j, j ? ", " : "");
+        ct__print(p, "]> : tensor<%dxindex>", tensors[i]->rank);
+    }
+    ct_str_append_char(p->out, ']');
+}
+
 static void print_custom_call(ct_printer *p, const ct_node *node)
 {
     const custom_call_attrs *attrs = node->attrs;
@@ -68,6 +80,10 @@ static void print_custom_call(ct_printer *p, const ct_node *node)
         print_dictionary(p, opts->attributes, opts->num_attributes);
     else
         print_string(p, opts->config);
+    if (opts->row_major) {
+        print_layouts(p, "operand_layouts", node->operands, node->num_operands);
+        print_layouts(p, "result_layouts", node->results, node->num_results);
+    }
     ct_str_append(p->out, "}>");
     if (opts->num_frontend_attributes) {
         ct_str_append(p->out, " {mhlo.frontend_attributes = ");

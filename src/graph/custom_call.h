@@ -35,6 +35,7 @@ typedef struct ct_custom_call_opts {
     int num_frontend_attributes;    /* mhlo.frontend_attributes: strings */
     const ct_attribute *frontend_attributes;
     bool has_side_effect; /* kept even when nothing uses its results */
+    bool row_major;       /* operands and results lie in memory in the order of their axes */
 } ct_custom_call_opts;
 
 /* results_like: tensors whose types the results have (their values play no part). opts may be NULL; all is copied. */

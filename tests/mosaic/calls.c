@@ -1,0 +1,113 @@
+/* The interpreter behind XLA's FFI. */
+#include "calls.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "pjrt/ffi.h"
+
+static atomic_llong num_busy_steps;
+
+int64_t mosaic_take_busy_steps(void)
+{
+    return atomic_exchange(&num_busy_steps, 0);
+}
+
+static char *decode_base64(const char *text, size_t length)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *bytes = ct_alloc(length / 4 * 3 + 1);
+    size_t count = 0;
+    uint32_t word = 0;
+    for (size_t i = 0; i < length && text[i] != '='; i++) {
+        const char *digit = memchr(digits, text[i], 64);
+        if (!digit) break;
+        word = word << 6 | (uint32_t)(digit - digits);
+        if (i % 4) bytes[count++] = (char)(word >> (6 - 2 * (i % 4)) & 255);
+    }
+    bytes[count] = 0;
+    return bytes;
+}
+
+enum { MAX_ARRAYS = 32 };
+
+static ct_status *interpret_in(ct_arena *arena, const ct_ffi_call *call)
+{
+    const char *body;
+    size_t length;
+    CT_TRY(ct_ffi_attribute_text(call, "body", &body, &length));
+    ct_array operands[MAX_ARRAYS], results[MAX_ARRAYS];
+    int num_operands = (int)ct_ffi_num_arguments(call), num_results = (int)ct_ffi_num_results(call);
+    if (num_operands > MAX_ARRAYS || num_results > MAX_ARRAYS)
+        return ct_error(CT_CODE_UNIMPLEMENTED, "%d operands and %d results", num_operands, num_results);
+    for (int i = 0; i < num_operands; i++) CT_TRY(ct_ffi_argument(call, (size_t)i, &operands[i]));
+    for (int i = 0; i < num_results; i++) CT_TRY(ct_ffi_result(call, (size_t)i, &results[i]));
+    char *text = decode_base64(body, length);
+    mosaic_module *module;
+    ct_status *status = mosaic_parse(arena, text, strlen(text), &module);
+    free(text);
+    if (!status) status = mosaic_run(module, num_operands, operands, num_results, results);
+    if (!status) atomic_fetch_add(&num_busy_steps, mosaic_num_busy_steps(module));
+    return status;
+}
+
+static ct_status *interpret(const ct_ffi_call *call)
+{
+    ct_arena arena;
+    ct_arena_init(&arena);
+    ct_status *status = interpret_in(&arena, call);
+    ct_arena_deinit(&arena);
+    return status;
+}
+CT_FFI_HANDLER(interpret_handler, interpret);
+
+ct_status *mosaic_register(ct_plugin *plugin)
+{
+    return ct_ffi_register(plugin, "ct_mosaic_interpreter", interpret_handler);
+}
+
+static const char CALL[] = "call_target_name = \"tpu_custom_call\"", BODY[] = "\\22body\\22: \\22";
+
+/* The base64 text of the call at `at`, and the configuration's end (its closing quote). */
+static const char *find_body(const char *at, size_t *out_length, const char **out_end)
+{
+    const char *body = strstr(at, BODY) + strlen(BODY);
+    *out_length = strcspn(body, "\\\"");
+    *out_end = strchr(body, '"');
+    return body;
+}
+
+char *mosaic_rewrite(const char *program, int *out_num_calls)
+{
+    ct_str out;
+    ct_str_init(&out);
+    *out_num_calls = 0;
+    const char *at;
+    while ((at = strstr(program, CALL))) {
+        size_t length;
+        const char *end, *body = find_body(at, &length, &end);
+        ct_str_append_n(&out, program, (size_t)(at - program));
+        ct_str_append(&out, "call_target_name = \"ct_mosaic_interpreter\", api_version = 4 : i32, "
+                            "has_side_effect = false, backend_config = {body = \"");
+        ct_str_append_n(&out, body, length);
+        ct_str_append(&out, "\"}");
+        program = end + 1;
+        ++*out_num_calls;
+    }
+    ct_str_append(&out, program);
+    return ct_str_release(&out);
+}
+
+char *mosaic_kernel_text(const char *program, int index)
+{
+    for (const char *at = program; (at = strstr(at, CALL)); at++) {
+        if (index--) continue;
+        size_t length;
+        const char *end, *body = find_body(at, &length, &end);
+        return decode_base64(body, length);
+    }
+    return NULL;
+}

@@ -1,0 +1,13 @@
+# The interpreter of Mosaic kernels, and what its tests share.
+if(CMOCKA_FOUND)
+  set(folder ${CMAKE_SOURCE_DIR}/tests/mosaic)
+  add_library(mosaic_support STATIC ${folder}/parse.c ${folder}/ops.c ${folder}/run.c ${folder}/calls.c)
+  target_include_directories(mosaic_support PUBLIC ${folder})
+  target_compile_options(mosaic_support PRIVATE ${CT_WARNINGS})
+  target_link_libraries(mosaic_support PUBLIC ct_kernels ct_pjrt ct_base)
+  file(GLOB mosaic_sources CONFIGURE_DEPENDS ${folder}/*_test.c)
+  foreach(source ${mosaic_sources})
+    get_filename_component(stem ${source} NAME_WE)
+    target_link_libraries(mosaic_${stem} PRIVATE mosaic_support)
+  endforeach()
+endif()
