@@ -39,6 +39,7 @@ typedef struct ct_kernels {
     const char *chip;     /* TPU: "v5e", "v5p", "v6e", "tpu7x"; NULL: not known */
     ct_attention_blocks attention_blocks;
     ct_loss_blocks loss_blocks;
+    int64_t vector_bytes; /* of TPU vector memory that a kernel may take; 0: the chip's */
 } ct_kernels;
 
 /* kernels must outlive the graph. */

@@ -1,7 +1,8 @@
 /* The interpreter behind XLA's FFI. */
 #include "calls.h"
 
-#include <stdatomic.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +10,36 @@
 #include "base/str.h"
 #include "pjrt/ffi.h"
 
-static atomic_llong num_busy_steps;
+/* By kernel; calls run on several threads. */
+static pthread_mutex_t busy_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    char kernel[48];
+    int64_t steps;
+} busy[16];
 
-int64_t mosaic_take_busy_steps(void)
+static void add_busy_steps(const char *kernel, int64_t steps)
 {
-    return atomic_exchange(&num_busy_steps, 0);
+    pthread_mutex_lock(&busy_mutex);
+    for (size_t i = 0; i < CT_COUNT(busy); i++) {
+        if (busy[i].kernel[0] && strcmp(busy[i].kernel, kernel) != 0) continue;
+        snprintf(busy[i].kernel, sizeof(busy[i].kernel), "%s", kernel);
+        busy[i].steps += steps;
+        break;
+    }
+    pthread_mutex_unlock(&busy_mutex);
+}
+
+int64_t mosaic_take_busy_steps(const char *kernel)
+{
+    int64_t steps = 0;
+    pthread_mutex_lock(&busy_mutex);
+    for (size_t i = 0; i < CT_COUNT(busy); i++) {
+        if (strcmp(busy[i].kernel, kernel) != 0) continue;
+        steps = busy[i].steps;
+        busy[i].steps = 0;
+    }
+    pthread_mutex_unlock(&busy_mutex);
+    return steps;
 }
 
 static char *decode_base64(const char *text, size_t length)
@@ -50,7 +76,7 @@ static ct_status *interpret_in(ct_arena *arena, const ct_ffi_call *call)
     ct_status *status = mosaic_parse(arena, text, strlen(text), &module);
     free(text);
     if (!status) status = mosaic_run(module, num_operands, operands, num_results, results);
-    if (!status) atomic_fetch_add(&num_busy_steps, mosaic_num_busy_steps(module));
+    if (!status) add_busy_steps(mosaic_name(module), mosaic_num_busy_steps(module));
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/half.h"
 #include "module.h"
 
@@ -419,13 +420,19 @@ static ct_status *execute_matmul(mosaic_module *module, const mosaic_op *op)
     int64_t a_row = a_last ? terms : 1, a_term = a_last ? 1 : rows;
     float *out = op->result->floats;
     memcpy(out, op->operands[2]->floats, (size_t)op->result->count * sizeof(float));
+    float *turned = NULL; /* [terms columns] */
+    if (b_last) {
+        turned = ct_alloc((size_t)(terms * columns) * sizeof(float));
+        for (int64_t j = 0; j < columns; j++)
+            for (int64_t t = 0; t < terms; t++) turned[t * columns + j] = b->floats[j * terms + t];
+    }
+    const float *with = turned ? turned : b->floats;
     for (int64_t i = 0; i < rows; i++)
         for (int64_t t = 0; t < terms; t++) {
             float factor = a->floats[i * a_row + t * a_term];
-            const float *with = b_last ? b->floats + t : b->floats + t * columns;
-            int64_t step = b_last ? terms : 1;
-            for (int64_t j = 0; j < columns; j++) out[i * columns + j] += factor * with[j * step];
+            for (int64_t j = 0; j < columns; j++) out[i * columns + j] += factor * with[t * columns + j];
         }
+    free(turned);
     return NULL;
 }
 

@@ -225,12 +225,15 @@ ct_tensor *ct__context_attention(const char *loc, ct_tensor *q, ct_tensor *k, ct
     ct__context *context = CT_ARENA_NEW(&graph->arena, ct__context);
     context->opts = *opts;
     context->kernels = ct_kernels_of(graph);
-    context->is_blockwise = form == CT_KERNEL_PORTABLE;
+    context->is_blockwise = form != CT_KERNEL_DEFINITION;
     context->is_region = parallel && !graph->manual_depth;
     context->degree = context->is_region ? parallel->mesh.degrees[CT_MESH_CP] : 1;
     context->cp = context->shared = "";
     bool is_ring = context->degree > 1 && parallel->rotate == CT_ROTATE_RING;
-    context->form = is_ring ? &ct__attention_ring : form == CT_KERNEL_PORTABLE ? &ct__attention_portable : NULL;
+    context->form = is_ring                      ? &ct__attention_ring
+                    : form == CT_KERNEL_MOSAIC   ? &ct__attention_mosaic
+                    : form == CT_KERNEL_PORTABLE ? &ct__attention_portable
+                                                 : NULL;
     ct_tensor *inputs[CT__CONTEXT_MAX_INPUTS], *outputs[2];
     collect(context, q, k, v, inputs);
     if (!groups_fit(loc, context, k)) return graph->poison;

@@ -63,11 +63,11 @@ typedef struct ct__attention_form {
     bool gathers; /* parts hold all of k and v; what is returned as their gradients is summed over cp */
 } ct__attention_form;
 
-extern const ct__attention_form ct__attention_ring, ct__attention_portable;
+extern const ct__attention_form ct__attention_ring, ct__attention_portable, ct__attention_mosaic;
 
 /* Are arrays split over the cp axes of a mesh, and are we outside of manual regions? */
 bool ct__context_wanted(const ct_graph *graph);
-/* form: DEFINITION (where ct__context_wanted) or PORTABLE. */
+/* form: not AUTO; DEFINITION where ct__context_wanted. */
 ct_tensor *ct__context_attention(const char *loc, ct_tensor *q, ct_tensor *k, ct_tensor *v,
                                  const ct_attention_opts *opts, ct_kernel_form form);
 

@@ -7,6 +7,7 @@
 #include "graph/ops.h"
 #include "kernels/attention/context.h"
 #include "kernels/attention/definition.h"
+#include "kernels/attention/mosaic_form.h"
 
 static bool has_axes(ct_tensor *x, const char *loc, const char *what, const char *axes)
 {
@@ -133,9 +134,12 @@ ct_tensor *ct__attention(const char *loc, ct_tensor *q, ct_tensor *k, ct_tensor 
 
     const char *why;
     ct_kernel_form form = ct_attention_form(ct_kernels_of(graph), ct_tensor_axis_size(k, "kv_seq"), &why);
-    if (form == CT_KERNEL_MOSAIC)
-        return ct__fail(graph, loc, "attention",
-                        "the mosaic form is not built into this program; ask for auto, portable or definition");
+    if (form == CT_KERNEL_MOSAIC) {
+        const char *why_not = ct__splash_why_not(ct_kernels_of(graph), q, k, opts);
+        if (why_not && ct_kernels_of(graph)->attention != CT_KERNEL_AUTO)
+            return ct__fail(graph, loc, "attention", "%s", why_not);
+        if (why_not) form = CT_KERNEL_PORTABLE;
+    }
     const char *saved_loc = ct__loc_enter(graph, loc);
     bool is_plain = form == CT_KERNEL_DEFINITION && !ct__context_wanted(graph);
     ct_tensor *result = is_plain ? ct__attention_plain(q, k, v, opts) : ct__context_attention(loc, q, k, v, opts, form);

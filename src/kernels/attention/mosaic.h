@@ -46,20 +46,40 @@ typedef enum ct__splash_field {
 
 /* Block sizes for sequences of these lengths: as asked for, else tuned for the chip; multiples of 128. */
 ct_attention_blocks ct__splash_blocks(const ct_kernels *kernels, int64_t q_len, int64_t kv_len);
-/* false: an error was kept: one that is no multiple of 128 or does not divide. */
-bool ct__splash_blocks_check(ct_graph *graph, const char *loc, const ct_attention_blocks *asked);
+/* What is wrong with a block that was asked for: no multiple of 128, or one that does not divide. NULL: nothing. */
+const char *ct__splash_bad_block(ct_graph *graph, const ct_attention_blocks *asked);
+
+/* Blocks of queries whose dq the fused kernel can keep in scratch: at least 1. */
+int64_t ct__splash_part_blocks(const ct__splash *s);
+/* Vector memory that a kernel takes, by estimate: with its blocks, in bytes. */
+typedef enum ct__splash_kernel {
+    CT__SPLASH_FORWARD,
+    CT__SPLASH_DKV,
+    CT__SPLASH_FUSED,
+    CT__SPLASH_DQ
+} ct__splash_kernel;
+int64_t ct__splash_vector_bytes(const ct__splash *s, ct__splash_kernel kernel);
+/* Makes the blocks of a kernel fit s->vector_bytes; false: they cannot. */
+bool ct__splash_shrink(ct__splash *s, ct__splash_kernel kernel);
+/* NULL: they fit; else a message that names sizes which do. */
+const char *ct__splash_too_large(ct_graph *graph, const ct__splash *asked, ct__splash_kernel kernel);
 
 /* ---- kernels; operands in this order, those in brackets where the mask wants them ----
  *
  *   forward   q_table kv_table q k v [q_positions rows] [kv_positions lanes] [q_segments rows] [kv_segments lanes]
  *             -> result lse
- *   backward  q_table kv_table q k v [q_positions lanes] [kv_positions rows] [q_segments lanes] [kv_segments rows]
- *             d_out lse delta; lse times log2(e), 0 where it is -inf; delta = d_out result - d_lse
- *   dkv       -> dk dv
- *   dq        -> dq
+ *   backward  q_table kv_table [part] q k v [q_positions lanes] [kv_positions rows] [q_segments lanes]
+ *             [kv_segments rows] d_out lse delta [old_dk old_dv]; lse times log2(e), 0 where it is -inf;
+ *             delta = d_out result - d_lse
+ *             -> [dq] dk dv, or dq
  *
  * Tables are of the kernel's own blocks, [T blocks fields] in one row.
  */
 ct_mosaic *ct__splash_forward(const ct__splash *s);
+/* dk and dv, and dq when fused. part_blocks: blocks of queries that one call does; where that is not all of them, part
+ * names the first, dq is of the part, old_dk and old_dv are what earlier parts gave, f32 as the new ones, and dk lacks
+ * the factor scale. */
+ct_mosaic *ct__splash_dkv(const ct__splash *s, bool fused, int64_t part_blocks);
+ct_mosaic *ct__splash_dq(const ct__splash *s);
 
 #endif

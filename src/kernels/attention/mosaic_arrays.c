@@ -31,9 +31,10 @@ ct_tensor *ct__splash_rows(ct_tensor *x, int64_t len)
 
 static ct_tensor *split_rows(ct_tensor *rows, const ct_tensor *like, const char *heads)
 {
-    return ct_split(
-        rows, "rows",
-        ct_arena_printf(&rows->graph->arena, "batch=%lld %s", (long long)ct_tensor_axis_size(like, "batch"), heads));
+    const char *parts =
+        ct_arena_printf(&rows->graph->arena, "batch=%lld %s=%lld", (long long)ct_tensor_axis_size(like, "batch"), heads,
+                        (long long)ct_tensor_axis_size(like, heads));
+    return ct_split(rows, "rows", parts);
 }
 
 ct_tensor *ct__splash_unrows(ct_tensor *rows, const ct_tensor *like)

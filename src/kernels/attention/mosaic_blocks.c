@@ -57,7 +57,7 @@ ct_attention_blocks ct__splash_blocks(const ct_kernels *kernels, int64_t q_len, 
     return b;
 }
 
-bool ct__splash_blocks_check(ct_graph *graph, const char *loc, const ct_attention_blocks *asked)
+const char *ct__splash_bad_block(ct_graph *graph, const ct_attention_blocks *asked)
 {
     const struct {
         const char *name;
@@ -74,13 +74,102 @@ bool ct__splash_blocks_check(ct_graph *graph, const char *loc, const ct_attentio
     };
     for (size_t i = 0; i < CT_COUNT(rows); i++) {
         if (rows[i].rows < 0 || rows[i].rows % CT_MOSAIC_LANES)
-            return ct__fail(graph, loc, "attention", "splash_attention_kernel.%s = %lld must be a multiple of %d",
-                            rows[i].name, (long long)rows[i].rows, CT_MOSAIC_LANES),
-                   false;
+            return ct_arena_printf(&graph->arena, "splash_attention_kernel.%s = %lld must be a multiple of %d",
+                                   rows[i].name, (long long)rows[i].rows, CT_MOSAIC_LANES);
         if (rows[i].rows && rows[i].of % rows[i].rows)
-            return ct__fail(graph, loc, "attention", "splash_attention_kernel.%s = %lld must divide its block's %lld",
-                            rows[i].name, (long long)rows[i].rows, (long long)rows[i].of),
-                   false;
+            return ct_arena_printf(&graph->arena,
+                                   "splash_attention_kernel.%s = %lld must divide %lld, the block that it is a part of",
+                                   rows[i].name, (long long)rows[i].rows, (long long)rows[i].of);
     }
+    return NULL;
+}
+
+/* ---- vector memory ---- */
+
+/* What libtpu 0.0.52 keeps per score of a block beside windows and scratch, when it compiles for a chip: found by
+ * compiling (tests/mosaic). */
+enum { FORWARD_BYTES = 14, BACKWARD_BYTES = 24, F32_MORE_BYTES = 4, OTHER_BYTES = 2 << 20 };
+
+/* A quarter of it for dq of the fused kernel. */
+int64_t ct__splash_part_blocks(const ct__splash *s)
+{
+    int64_t block_bytes = s->group * s->blocks.q_dkv * round_up(s->head_dim, CT_MOSAIC_LANES) * 4;
+    return CT_MAX(s->vector_bytes / 4 / block_bytes, 1);
+}
+
+int64_t ct__splash_vector_bytes(const ct__splash *splash, ct__splash_kernel kernel)
+{
+    ct__splash s = *splash;
+    const ct_attention_blocks *b = &s.blocks;
+    int64_t q = kernel == CT__SPLASH_FORWARD ? b->q : kernel == CT__SPLASH_DQ ? b->q_dq : b->q_dkv;
+    int64_t kv = kernel == CT__SPLASH_FORWARD ? b->kv : kernel == CT__SPLASH_DQ ? b->kv_dq : b->kv_dkv;
+    int64_t keys = kernel == CT__SPLASH_FORWARD ? b->kv_compute : kernel == CT__SPLASH_DQ ? kv : b->kv_dkv_compute;
+    s.q_len = round_up(s.q_len, q);
+    s.kv_len = round_up(s.num_keys, kv);
+    int64_t most = CT_MIN(ct__splash_part_blocks(&s), s.q_len / q);
+    ct_mosaic *k = kernel == CT__SPLASH_FORWARD ? ct__splash_forward(&s)
+                   : kernel == CT__SPLASH_DQ    ? ct__splash_dq(&s)
+                                                : ct__splash_dkv(&s, kernel == CT__SPLASH_FUSED, most);
+    int64_t buffers = ct_mosaic_buffer_bytes(k);
+    ct_mosaic_free(k);
+    int64_t per_score = kernel == CT__SPLASH_FORWARD ? FORWARD_BYTES : BACKWARD_BYTES;
+    if (s.element == CT_MOSAIC_F32) per_score += F32_MORE_BYTES;
+    return buffers + q * keys * per_score + OTHER_BYTES;
+}
+
+/* The sizes of a kernel that may be made smaller, with the recipe's names. */
+typedef struct adjustable {
+    const char *names;
+    int64_t *sizes[3];
+} adjustable;
+
+static adjustable adjustable_of(ct_attention_blocks *b, ct__splash_kernel kernel)
+{
+    switch (kernel) {
+    case CT__SPLASH_FORWARD:
+        return (adjustable){"sa_block_q, sa_block_kv, sa_block_kv_compute", {&b->kv_compute, &b->kv, &b->q}};
+    case CT__SPLASH_DQ: return (adjustable){"sa_block_q_dq, sa_block_kv_dq", {&b->kv_dq, &b->kv_dq, &b->q_dq}};
+    default:
+        return (adjustable){"sa_block_q_dkv, sa_block_kv_dkv, sa_block_kv_dkv_compute",
+                            {&b->kv_dkv_compute, &b->kv_dkv, &b->q_dkv}};
+    }
+}
+
+/* Halves, in lanes, the greatest of the sizes; false: they are as small as they can be. */
+static bool shrink(const adjustable *a)
+{
+    int64_t *greatest = a->sizes[0];
+    for (int i = 1; i < 3; i++)
+        if (*a->sizes[i] > *greatest) greatest = a->sizes[i];
+    if (*greatest <= CT_MOSAIC_LANES) return false;
+    *greatest = round_up(*greatest / 2, CT_MOSAIC_LANES);
+    *a->sizes[0] = divide(*a->sizes[1], *a->sizes[0]);
     return true;
+}
+
+bool ct__splash_shrink(ct__splash *s, ct__splash_kernel kernel)
+{
+    adjustable a = adjustable_of(&s->blocks, kernel);
+    while (ct__splash_vector_bytes(s, kernel) > s->vector_bytes)
+        if (!shrink(&a)) return false;
+    return true;
+}
+
+const char *ct__splash_too_large(ct_graph *graph, const ct__splash *asked, ct__splash_kernel kernel)
+{
+    int64_t bytes = ct__splash_vector_bytes(asked, kernel);
+    if (bytes <= asked->vector_bytes) return NULL;
+    ct__splash fits = *asked, given = *asked;
+    bool is_possible = ct__splash_shrink(&fits, kernel);
+    adjustable a = adjustable_of(&given.blocks, kernel), f = adjustable_of(&fits.blocks, kernel);
+    const char *advice =
+        ct_arena_printf(&graph->arena, kernel == CT__SPLASH_DQ ? "set %s to %lld, %lld" : "set %s to %lld, %lld, %lld",
+                        a.names, (long long)*f.sizes[2], (long long)*f.sizes[1], (long long)*f.sizes[0]);
+    return ct_arena_printf(
+        &graph->arena,
+        "splash attention in blocks of %lld queries and %lld keys, %lld at a time, takes %lld MiB of vector memory at "
+        "head_dim %lld, and a kernel may take %lld MiB; %s",
+        (long long)*a.sizes[2], (long long)*a.sizes[1], (long long)*a.sizes[0],
+        (long long)((bytes + (1 << 20) - 1) >> 20), (long long)asked->head_dim, (long long)(asked->vector_bytes >> 20),
+        is_possible ? advice : "no smaller blocks would do, ask for portable or definition");
 }

@@ -1,11 +1,14 @@
 /* The mosaic form: kernels called on a device's arrays. */
 #include <math.h>
+#include <string.h>
 
 #include "graph/node.h"
 #include "graph/ops.h"
+#include "kernels/attention/context.h"
 #include "kernels/attention/definition.h"
 #include "kernels/attention/mosaic_arrays.h"
 #include "kernels/attention/mosaic_form.h"
+#include "kernels/attention/mosaic_mask.h"
 
 static int64_t round_up(int64_t value, int64_t to)
 {
@@ -35,7 +38,8 @@ static ct__splash_arrays arrays_of(const ct_kernels *kernels, ct_tensor *q, ct_t
                             .kv_positions = a.opts.kv_positions != NULL,
                             .scale = ct__attention_scale(q, opts),
                             .soft_cap = opts->soft_cap,
-                            .vector_bytes = ct_mosaic_chip_bytes(kernels->chip)};
+                            .vector_bytes =
+                                kernels->vector_bytes ? kernels->vector_bytes : ct_mosaic_chip_bytes(kernels->chip)};
     a.splash.blocks = ct__splash_blocks(kernels, ct_tensor_axis_size(q, "seq"), a.splash.num_keys);
     return a;
 }
@@ -47,8 +51,8 @@ static void set_lengths(ct__splash_arrays *a, int64_t q_block, int64_t kv_block)
     a->splash.kv_len = round_up(a->splash.num_keys, kv_block);
 }
 
-/* tables q k v masks */
-enum { MAX_OPERANDS = 2 + 3 + CT__SPLASH_MAX_MASKS + 5 };
+/* tables q k v masks, cotangents, part, sums */
+enum { MAX_OPERANDS = 2 + 3 + CT__SPLASH_MAX_MASKS + 6 };
 
 static int list_operands(const ct__splash_arrays *a, int64_t q_block, int64_t kv_block, bool q_along_rows,
                          ct_tensor **out_operands)
@@ -78,3 +82,176 @@ void ct__splash_attention(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k,
     out_outputs[0] = ct__splash_unrows(results[0], q);
     out_outputs[1] = ct__splash_unnumbers(results[1], q);
 }
+
+/* ---- backward ---- */
+
+/* What the backward kernels take beside list_operands: d_out, lse, delta; len: of queries. */
+typedef struct cotangents {
+    ct_tensor *d_out, *lse, *delta;
+} cotangents;
+
+static cotangents cotangents_of(ct_tensor *result, ct_tensor *lse, ct_tensor *d_result, ct_tensor *d_lse)
+{
+    cotangents c = {.d_out = d_result};
+    ct_tensor *is_empty = ct_eq(lse, ct_scalar_like(lse, -INFINITY));
+    c.lse = ct_mul_scalar(ct_select(is_empty, ct_scalar_like(lse, 0), lse), CT__LOG2E);
+    ct_tensor *products = ct_mul(ct_convert(result, CT_DTYPE_F32), ct_convert(d_result, CT_DTYPE_F32));
+    c.delta = ct_transpose(ct_sum(products, "head_dim"), "batch heads seq");
+    if (d_lse) c.delta = ct_sub(c.delta, d_lse);
+    return c;
+}
+
+static int list_cotangents(const cotangents *c, int64_t len, ct_tensor **out_operands)
+{
+    out_operands[0] = ct__splash_rows(c->d_out, len);
+    out_operands[1] = ct__splash_numbers(c->lse, len);
+    out_operands[2] = ct__splash_numbers(c->delta, len);
+    return 3;
+}
+
+static void gradient_of_queries(ct__splash_arrays *a, const cotangents *c, ct_tensor **out_dq)
+{
+    const ct_attention_blocks *blocks = &a->splash.blocks;
+    set_lengths(a, blocks->q_dq, blocks->kv_dq);
+    ct_tensor *operands[MAX_OPERANDS], *dq;
+    int count = list_operands(a, blocks->q_dq, blocks->kv_dq, false, operands);
+    ct_tensor *like = operands[2];
+    count += list_cotangents(c, a->splash.q_len, operands + count);
+    ct_mosaic_call(ct__splash_dq(&a->splash), count, operands, 1, &like, &dq);
+    *out_dq = ct__splash_unrows(dq, a->q);
+}
+
+/* dkv, or all in one */
+static void gradients_at_once(ct__splash_arrays *a, const cotangents *c, bool fused, ct_tensor *out_gradients[3])
+{
+    const ct_attention_blocks *blocks = &a->splash.blocks;
+    ct_tensor *operands[MAX_OPERANDS], *results[3];
+    int count = list_operands(a, blocks->q_dkv, blocks->kv_dkv, false, operands);
+    ct_tensor *likes[3] = {operands[2], operands[3], operands[4]};
+    count += list_cotangents(c, a->splash.q_len, operands + count);
+    ct_mosaic *kernel = ct__splash_dkv(&a->splash, fused, a->splash.q_len / blocks->q_dkv);
+    ct_mosaic_call(kernel, count, operands, fused ? 3 : 2, fused ? likes : likes + 1, fused ? results : results + 1);
+    if (fused) out_gradients[0] = ct__splash_unrows(results[0], a->q);
+    out_gradients[1] = ct__splash_unrows(results[1], a->k);
+    out_gradients[2] = ct__splash_unrows(results[2], a->v);
+}
+
+typedef struct parts {
+    const ct__splash_arrays *arrays;
+    int64_t part_blocks;
+    int count;
+    ct_tensor *operands[MAX_OPERANDS]; /* without the part and the sums */
+} parts;
+
+/* carries: dk, dv so far; slice: the first block of queries; output: their dq */
+static void add_part(ct_graph *graph, void *context, ct_tensor *const *carries, ct_tensor *const *slices,
+                     ct_tensor **out_carries, ct_tensor **out_slices)
+{
+    const parts *p = context;
+    const ct__splash *s = &p->arrays->splash;
+    ct_tensor *operands[MAX_OPERANDS], *results[3];
+    int count = 0;
+    for (int i = 0; i < p->count; i++) {
+        if (i == 2) operands[count++] = ct_unsqueeze(slices[0], "part", 0);
+        operands[count++] = p->operands[i];
+    }
+    operands[count++] = carries[0];
+    operands[count++] = carries[1];
+    const char *axes = ct_arena_printf(&graph->arena, "rows=%lld seq=%lld head_dim=%lld", (long long)s->rows,
+                                       (long long)(p->part_blocks * s->blocks.q_dkv), (long long)s->head_dim);
+    ct_tensor *likes[3] = {ct_full(graph, p->arrays->q->dtype, axes, 0), carries[0], carries[1]};
+    ct_mosaic_call(ct__splash_dkv(s, true, p->part_blocks), count, operands, 3, likes, results);
+    out_slices[0] = results[0];
+    out_carries[0] = results[1];
+    out_carries[1] = results[2];
+}
+
+static void gradients_in_parts(ct__splash_arrays *a, const cotangents *c, int64_t num_parts, int64_t part_blocks,
+                               ct_tensor *out_gradients[3])
+{
+    ct_graph *graph = a->q->graph;
+    const ct_attention_blocks *blocks = &a->splash.blocks;
+    a->splash.q_len = num_parts * part_blocks * blocks->q_dkv;
+    parts p = {.arrays = a, .part_blocks = part_blocks};
+    p.count = list_operands(a, blocks->q_dkv, blocks->kv_dkv, false, p.operands);
+    p.count += list_cotangents(c, a->splash.q_len, p.operands + p.count);
+    ct_tensor *zero = ct_convert(ct_full_like(p.operands[3], 0), CT_DTYPE_F32), *carries[2] = {zero, zero}, *dq;
+    const char *axes = ct_arena_printf(&graph->arena, "part=%lld", (long long)num_parts);
+    ct_tensor *first = ct_mul_scalar(ct_iota(graph, CT_DTYPE_S32, axes, "part"), (double)part_blocks);
+    ct_scan_opts opts = {.axis = "part",
+                         .length = num_parts,
+                         .num_carries = 2,
+                         .num_inputs = 1,
+                         .num_outputs = 1,
+                         .carries = carries,
+                         .inputs = &first};
+    ct_scan(graph, &opts, add_part, &p, carries, &dq);
+    dq = ct_merge(ct_transpose(dq, "rows part seq head_dim"), "part seq", "seq");
+    out_gradients[0] = ct__splash_unrows(dq, a->q);
+    ct_tensor *dk = ct_convert(ct_mul_scalar(carries[0], a->splash.scale), a->k->dtype);
+    out_gradients[1] = ct__splash_unrows(dk, a->k);
+    out_gradients[2] = ct__splash_unrows(ct_convert(carries[1], a->v->dtype), a->v);
+}
+
+void ct__splash_gradients(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k, ct_tensor *v,
+                          const ct_attention_opts *opts, ct_tensor *result, ct_tensor *lse, ct_tensor *d_result,
+                          ct_tensor *d_lse, ct_tensor *out_gradients[3])
+{
+    ct__splash_arrays a = arrays_of(kernels, q, k, v, opts);
+    const ct_attention_blocks *blocks = &a.splash.blocks;
+    cotangents c = cotangents_of(result, lse, d_result, d_lse);
+    set_lengths(&a, blocks->q_dkv, blocks->kv_dkv);
+    int64_t num_blocks = a.splash.q_len / blocks->q_dkv, most = ct__splash_part_blocks(&a.splash);
+    int64_t num_parts = (num_blocks + most - 1) / most;
+    if (blocks->separate_backward || num_parts == 1)
+        gradients_at_once(&a, &c, !blocks->separate_backward, out_gradients);
+    else
+        gradients_in_parts(&a, &c, num_parts, (num_blocks + num_parts - 1) / num_parts, out_gradients);
+    if (blocks->separate_backward) gradient_of_queries(&a, &c, &out_gradients[0]);
+}
+
+/* ---- the form ---- */
+
+static const char *first_of(const char *a, const char *b)
+{
+    return a ? a : b;
+}
+
+const char *ct__splash_why_not(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k, const ct_attention_opts *opts)
+{
+    ct_graph *graph = q->graph;
+    if (!kernels->platform || strcmp(kernels->platform, "tpu") != 0)
+        return ct_arena_printf(&graph->arena,
+                               "the mosaic form is for TPUs, and the platform is %s; ask for portable or definition",
+                               kernels->platform ? kernels->platform : "not known");
+    if (q->dtype != CT_DTYPE_BF16 && q->dtype != CT_DTYPE_F32)
+        return ct_arena_printf(&graph->arena,
+                               "the mosaic form takes bf16 and f32, found %s; ask for portable or definition",
+                               ct_dtype_name(q->dtype));
+    if (!(ct__attention_scale(q, opts) > 0))
+        return "the mosaic form takes a scale above 0; ask for portable or definition";
+    const char *bad = ct__splash_bad_block(graph, &kernels->attention_blocks);
+    if (bad) return bad;
+    ct__splash s = arrays_of(kernels, q, k, k, opts).splash;
+    s.q_len = ct_tensor_axis_size(q, "seq");
+    if (!s.blocks.separate_backward)
+        return first_of(ct__splash_too_large(graph, &s, CT__SPLASH_FORWARD),
+                        ct__splash_too_large(graph, &s, CT__SPLASH_FUSED));
+    return first_of(
+        ct__splash_too_large(graph, &s, CT__SPLASH_FORWARD),
+        first_of(ct__splash_too_large(graph, &s, CT__SPLASH_DKV), ct__splash_too_large(graph, &s, CT__SPLASH_DQ)));
+}
+
+static void form_forward(const ct__context *context, const ct__context_parts *local, ct_tensor *out_outputs[2])
+{
+    ct__splash_attention(context->kernels, local->q, local->k, local->v, &local->opts, out_outputs);
+}
+
+static void form_backward(const ct__context *context, const ct__context_parts *local, const ct__attention_saved *saved,
+                          ct_tensor *out_gradients[3])
+{
+    ct__splash_gradients(context->kernels, local->q, local->k, local->v, &local->opts, saved->result, saved->lse,
+                         saved->d_result, saved->d_lse, out_gradients);
+}
+
+const ct__attention_form ct__attention_mosaic = {.forward = form_forward, .backward = form_backward, .gathers = true};

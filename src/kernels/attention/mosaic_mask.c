@@ -16,10 +16,16 @@ static ct_mosaic_value batch_of(ct_mosaic *k, const ct__splash_pair *pair)
     return ct_mosaic_div(k, pair->row, ct_mosaic_int(k, pair->batch_rows));
 }
 
+static ct_mosaic_value index_of(ct_mosaic *k, const ct__splash_side *side)
+{
+    if (!side->base.id) return side->index;
+    return ct_mosaic_add(k, side->index, ct_mosaic_scalar(k, side->base, ct_mosaic_int(k, 0)));
+}
+
 static ct_mosaic_value field(ct_mosaic *k, const ct__splash_pair *pair, const ct__splash_side *side,
                              ct__splash_field which)
 {
-    ct_mosaic_value block = side->index;
+    ct_mosaic_value block = index_of(k, side);
     if (pair->splash->mask_batch > 1) {
         ct_mosaic_value before = ct_mosaic_mul(k, batch_of(k, pair), ct_mosaic_int(k, side->num_blocks));
         block = ct_mosaic_add(k, before, block);
@@ -30,10 +36,10 @@ static ct_mosaic_value field(ct_mosaic *k, const ct__splash_pair *pair, const ct
 
 ct_mosaic_value ct__splash_shown(ct_mosaic *k, const ct__splash_pair *pair, const ct__splash_side *side)
 {
-    if (!side->clamped) return side->index;
+    if (!side->clamped) return index_of(k, side);
     const ct__splash_side *other = side == &pair->q ? &pair->kv : &pair->q;
     ct_mosaic_value first = field(k, pair, other, CT__FIRST), last = field(k, pair, other, CT__LAST);
-    return ct_mosaic_min(k, ct_mosaic_max(k, side->index, first), last);
+    return ct_mosaic_min(k, ct_mosaic_max(k, index_of(k, side), first), last);
 }
 
 /* ---- windows ---- */

@@ -14,7 +14,8 @@ typedef struct ct__splash_side {
     bool along_rows;                     /* in the kernel's scores; else along columns */
     bool has_positions;                  /* given */
     ct_mosaic_value table;               /* SMEM */
-    ct_mosaic_value index;               /* i32: the block that the grid stands at */
+    ct_mosaic_value index;               /* i32: the block that the grid stands at, counted from base */
+    ct_mosaic_value base;                /* SMEM: one scalar; {0}: the first block */
     bool clamped;                        /* its windows stay within [first, last] of the other side's block */
     ct_mosaic_value positions, segments; /* windows; {0}: none */
 } ct__splash_side;
