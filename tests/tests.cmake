@@ -1,6 +1,6 @@
 # Tests of more than one module: tests/<folder>/X_test.c is a test program <folder>_X_test that links every module;
 # tests/<folder>/X_test.sh is a script that prints as cmocka does. Those of the folders named slow run last, one by one.
-set(CT_SLOW_TESTS golden integration)
+set(CT_SLOW_TESTS golden integration collectives)
 
 set(modules)
 foreach(module base formats pjrt graph autodiff kernels nn optim models tokenizer data checkpoint train)

@@ -1,4 +1,4 @@
-/* What is best on each kind of chip, as far as it differs: docs/adr/0005-collectives.md says what was found. */
+/* What is best on each kind of chip, as far as it differs: docs/adr/0003-collectives.md says what was found. */
 #ifndef CT_TRAIN_CHIP_H
 #define CT_TRAIN_CHIP_H
 

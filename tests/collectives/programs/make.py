@@ -2,7 +2,7 @@
 """Writes the programs of this folder: a step of scanned layers x + w2 tanh(w1 x), sharded in several ways.
 
     make.py                      every program of the tests
-    make.py --print MESH FORM    one to stdout, of any size (--help): the study of docs/adr/0004-collectives.md
+    make.py --print MESH FORM    one to stdout, of any size (--help): the study of docs/adr/0003-collectives.md
 
 Forms: manual (explicit collectives, the axes in the order of --scatter), shardy (constraints, XLA's partitioner).
 --parts splits every weight into parts that walk the axes in different orders: "0,1/1,0".
