@@ -101,7 +101,7 @@ void check_recipe(const char *topology_name, int64_t tp, const char *const *opti
     ct_graph *graph;
     expect_ok(ct_recipe_model(recipe, &model));
     expect_ok(ct_recipe_parallel(recipe, model, torus.num_axes, torus.sizes, kind, &parallel));
-    ct_step_opts step = ct_recipe_step(recipe, &parallel);
+    ct_step_opts step = ct_recipe_step(recipe, &parallel, kind);
     expect_ok(ct_train_step_build(model, &step, &graph));
     ct_str text;
     ct_str_init(&text);
