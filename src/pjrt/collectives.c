@@ -214,6 +214,7 @@ static void walk_loop(walker *w, const ct_hlo_instruction *loop, const context *
     inner.times = c->times * (turns < 0 ? 1 : turns);
     inner.op_name = loop->op_name[0] ? loop->op_name : c->op_name;
     for (size_t i = 0; i < loop->num_calls && turns; i++) walk(w, loop->calls[i], &inner);
+    w->traffic->num_unknown_senders += turns < 0 && w->traffic->num_items > num_items;
     w->traffic->num_unknown_loops +=
         turns < 0 && (w->traffic->num_items > num_items || w->traffic->estimated_cycles > cycles);
 }

@@ -41,8 +41,9 @@ typedef struct ct_hlo_collective {
 typedef struct ct_hlo_traffic {
     ct_hlo_collective *items; /* in the order met; an instruction of several operands gives one each */
     size_t num_items, capacity;
-    size_t num_unknown_loops; /* whose turns could not be found, taken as 1; with collectives or estimates inside */
-    double estimated_cycles;  /* the compiler's estimates of all fusions, turns counted */
+    size_t num_unknown_loops;   /* whose turns could not be found, taken as 1; with collectives or estimates inside */
+    size_t num_unknown_senders; /* of them, those with collectives */
+    double estimated_cycles;    /* the compiler's estimates of all fusions, turns counted */
 } ct_hlo_traffic;
 
 /* Fills out_traffic, in arena. Collectives over groups of one device are left out. num_devices is that of the program.

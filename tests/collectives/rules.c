@@ -59,8 +59,9 @@ size_t traffic_check(const ct_hlo_traffic *traffic, const traffic_rules *rules, 
     double total = 0, small = 0, permuted = 0;
     int64_t activations[CT_COLLECTIVE_NUM_KINDS] = {0};
     int fsdp_mask = (1 << rules->num_fsdp_axes) - 1;
-    if (traffic->num_unknown_loops) {
-        ct_str_printf(out_problems, "the turns of %zu loops are not known\n", traffic->num_unknown_loops);
+    if (traffic->num_unknown_senders) {
+        ct_str_printf(out_problems, "the turns of %zu loops with collectives are not known\n",
+                      traffic->num_unknown_senders);
         c.num_problems++;
     }
     for (size_t i = 0; i < traffic->num_items; i++) {
