@@ -7,7 +7,7 @@
 
 /* From here on the lean forms are no slower (benchmarks/attention, benchmarks/loss); below, one matrix is cheaper than
  * many small ones. */
-enum { LEAN_ATTENTION_KEYS = 1024, LEAN_LOSS_LOGITS = 1 << 22 };
+enum { LEAN_ATTENTION_KEYS = 512, LEAN_LOSS_LOGITS = 1 << 22 };
 
 void ct_kernels_attach(ct_graph *graph, const ct_kernels *kernels)
 {
@@ -35,7 +35,7 @@ ct_kernel_form ct_attention_form(const ct_kernels *kernels, int64_t num_keys, co
 {
     *out_why = "asked for";
     if (kernels->attention != CT_KERNEL_AUTO) return kernels->attention;
-    return best_form(kernels, num_keys >= LEAN_ATTENTION_KEYS, "1024 keys or more", "fewer than 1024 keys", out_why);
+    return best_form(kernels, num_keys >= LEAN_ATTENTION_KEYS, "512 keys or more", "fewer than 512 keys", out_why);
 }
 
 ct_kernel_form ct_loss_form(const ct_kernels *kernels, int64_t num_rows, int64_t vocab, const char **out_why)

@@ -9,9 +9,9 @@ static void test_auto(void **state)
     const char *why;
     ct_kernels cpu = {.platform = "cpu"}, tpu = {.platform = "tpu", .chip = "v5e"};
     assert_int_equal(ct_attention_form(&cpu, 16, &why), CT_KERNEL_DEFINITION);
-    assert_string_equal(why, "fewer than 1024 keys");
-    assert_int_equal(ct_attention_form(&cpu, 1024, &why), CT_KERNEL_PORTABLE);
-    assert_string_equal(why, "1024 keys or more");
+    assert_string_equal(why, "fewer than 512 keys");
+    assert_int_equal(ct_attention_form(&cpu, 512, &why), CT_KERNEL_PORTABLE);
+    assert_string_equal(why, "512 keys or more");
     assert_int_not_equal(ct_attention_form(&tpu, 16, &why), CT_KERNEL_DEFINITION);
     assert_int_equal(ct_loss_form(&cpu, 16, 256, &why), CT_KERNEL_DEFINITION);
     assert_int_equal(ct_loss_form(&cpu, 1 << 12, 1 << 17, &why), CT_KERNEL_PORTABLE);

@@ -21,7 +21,7 @@ ct_kernels ct_recipe_kernels(const ct_recipe *recipe, const char *device_kind);
 /* The step's options; recipe and parallel must outlive them. */
 ct_step_opts ct_recipe_step(const ct_recipe *recipe, const ct_parallel *parallel, const char *device_kind);
 
-/* Which forms the step's kernels take and why: "attention portable (1024 keys or more), loss ..."; heap. */
+/* Which forms the step's kernels take and why: "attention portable (512 keys or more), loss ..."; heap. */
 char *ct_step_kernels_text(const ct_step_opts *step, const ct_model *model);
 
 /* FLOPs per token of a model at a sequence length, forward and backward. */

@@ -60,7 +60,7 @@ static void test_flags_of_the_fork(void **state)
 static void test_text(void **state)
 {
     (void)state;
-    ct_recipe *recipe = parse(MODEL "[training]\nseq_len = 512\n[kernels]\nattention = \"portable\"\n");
+    ct_recipe *recipe = parse(MODEL "[training]\nseq_len = 256\n[kernels]\nattention = \"portable\"\n");
     ct_model *model;
     expect_ok(ct_recipe_model(recipe, &model));
     ct_step_opts step = ct_recipe_step(recipe, NULL, NULL);

@@ -56,11 +56,44 @@ static void test_list(void **state)
     ct_test_run_free(&run);
 }
 
+static int64_t temporaries_at(int64_t seq_len, const char *form)
+{
+    ct_test_run run =
+        ct_test_start("check " CT_SOURCE_DIR "/recipes/llama3/debug.toml --memory --training.seq_len=%lld "
+                      "--training.local_batch_size=1 --training.global_batch_size=1 "
+                      "--kernels.attention=%s --kernels.loss=portable",
+                      (long long)seq_len, form);
+    ct_test_wait(&run);
+    ct_test_expect(&run, 0, "");
+    int64_t bytes = number(&run, "\n  temporaries");
+    ct_test_run_free(&run);
+    return bytes;
+}
+
+/* No seq x seq matrix: what a token takes at 128k is what it takes at 2k. */
+static void test_linear_in_sequence(void **state)
+{
+    (void)state;
+    static const int64_t lengths[] = {2048, 8192, 32768, 131072};
+    double first = 0;
+    for (size_t i = 0; i < CT_COUNT(lengths); i++) {
+        int64_t bytes = temporaries_at(lengths[i], "portable");
+        double per_token = (double)bytes / (double)lengths[i];
+        print_message("sequence %lld: temporaries %lld bytes, %.0f per token\n", (long long)lengths[i],
+                      (long long)bytes, per_token);
+        if (i == 0) first = per_token;
+        assert_true(per_token < 1.05 * first);
+    }
+    /* the test can tell: the definition's matrices are quadratic */
+    assert_true((double)temporaries_at(8192, "definition") > 2 * first * 8192);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shards),
         cmocka_unit_test(test_list),
+        cmocka_unit_test(test_linear_in_sequence),
     };
     return cmocka_run_group_tests(tests, NULL, ct_test_world_free);
 }

@@ -5,18 +5,22 @@
 #include "kernels/attention/blocks.h"
 #include "kernels/attention/context.h"
 
-enum { DEFAULT_ROWS = 512 };
+/* On a CPU a block of scores is to stay near its caches (benchmarks/attention); elsewhere fewer, larger products win.
+ */
+enum { CPU_ROWS = 256, ROWS = 512 };
 
-static int64_t first_set(int64_t a, int64_t b)
+static int64_t rows_or_default(int64_t rows, const char *platform)
 {
-    return a > 0 ? a : b > 0 ? b : DEFAULT_ROWS;
+    if (rows > 0) return rows;
+    return platform && (!strcmp(platform, "tpu") || !strcmp(platform, "cuda")) ? ROWS : CPU_ROWS;
 }
 
 void ct__portable_blocks(const ct__context *context, bool is_backward, int64_t *out_q, int64_t *out_kv)
 {
     const ct_attention_blocks *blocks = &context->kernels->attention_blocks;
-    *out_q = first_set(is_backward ? blocks->q_dkv : blocks->q, 0);
-    *out_kv = first_set(is_backward ? blocks->kv_dkv : blocks->kv, 0);
+    const char *platform = context->kernels->platform;
+    *out_q = rows_or_default(is_backward ? blocks->q_dkv : blocks->q, platform);
+    *out_kv = rows_or_default(is_backward ? blocks->kv_dkv : blocks->kv, platform);
 }
 
 static ct__blocks blocks_of(const ct__context *context, const ct__context_parts *parts, bool is_backward)

@@ -1,0 +1,10 @@
+# Benchmarks in C, benchmarks/<folder>/X_bench.c, each a program X_bench that links every module; built by name only.
+file(GLOB bench_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/benchmarks/*/*_bench.c)
+foreach(source ${bench_sources})
+  get_filename_component(stem ${source} NAME_WE)
+  if(CMOCKA_FOUND)
+    add_executable(${stem} EXCLUDE_FROM_ALL ${source})
+    target_link_libraries(${stem} PRIVATE ${modules} PkgConfig::CMOCKA)
+    target_compile_options(${stem} PRIVATE ${CT_WARNINGS})
+  endif()
+endforeach()
