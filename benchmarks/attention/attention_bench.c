@@ -1,9 +1,10 @@
 /* Time of attention forward and backward, the portable form against the definition, on the default CPU plugin.
  *
- *   attention_bench [rounds [q rows [kv rows [backward q rows [backward kv rows [sequence]]]]]]
+ *   attention_bench [rounds [q rows [kv rows [backward q rows [backward kv rows [sequence [batch]]]]]]]
  *
- * Batch 1, 8 heads in 4 groups, head_dim 64, causal, positions and segments given as a training step gives them. The
- * forms run in turn; of the rounds the median, of wall clock and of CPU time (which scatters less on a busy machine).
+ * 0: the default; all sequences; batch 1. 8 heads in 4 groups, head_dim 64, causal, positions and segments given as a
+ * training step gives them. The forms run in turn; of the rounds the median, of wall clock and of CPU time (which
+ * scatters less on a busy machine).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,15 +23,15 @@ static const struct {
     const char *name, *axes;
     ct_dtype dtype;
     int rank;
-    int64_t sizes[4]; /* 0: the sequence's */
+    int64_t sizes[4]; /* after batch and sequence */
 } INPUTS[NUM_INPUTS] = {
-    {"q", "batch seq heads head_dim", CT_DTYPE_F32, 4, {1, 0, 8, 64}},
-    {"k", "batch kv_seq kv_heads head_dim", CT_DTYPE_F32, 4, {1, 0, 4, 64}},
-    {"v", "batch kv_seq kv_heads head_dim", CT_DTYPE_F32, 4, {1, 0, 4, 64}},
-    {"positions", "batch seq", CT_DTYPE_S32, 2, {1, 0}},
-    {"kv_positions", "batch kv_seq", CT_DTYPE_S32, 2, {1, 0}},
-    {"segments", "batch seq", CT_DTYPE_S32, 2, {1, 0}},
-    {"kv_segments", "batch kv_seq", CT_DTYPE_S32, 2, {1, 0}},
+    {"q", "batch seq heads head_dim", CT_DTYPE_F32, 4, {0, 0, 8, 64}},
+    {"k", "batch kv_seq kv_heads head_dim", CT_DTYPE_F32, 4, {0, 0, 4, 64}},
+    {"v", "batch kv_seq kv_heads head_dim", CT_DTYPE_F32, 4, {0, 0, 4, 64}},
+    {"positions", "batch seq", CT_DTYPE_S32, 2, {0, 0}},
+    {"kv_positions", "batch kv_seq", CT_DTYPE_S32, 2, {0, 0}},
+    {"segments", "batch seq", CT_DTYPE_S32, 2, {0, 0}},
+    {"kv_segments", "batch kv_seq", CT_DTYPE_S32, 2, {0, 0}},
 };
 
 typedef struct contender {
@@ -38,15 +39,16 @@ typedef struct contender {
     double wall[MAX_ROUNDS], cpu[MAX_ROUNDS];
 } contender;
 
-static ct_executable *compile(ct_client *client, int64_t seq, const ct_kernels *kernels)
+static ct_executable *compile(ct_client *client, int64_t batch, int64_t seq, const ct_kernels *kernels)
 {
     ct_graph *graph = ct_graph_new("attention");
     ct_kernels_attach(graph, kernels);
     static const struct {
         const char *name;
         int64_t size;
-    } axes[] = {{"batch", 1}, {"heads", 8}, {"kv_heads", 4}, {"head_dim", 64}};
+    } axes[] = {{"heads", 8}, {"kv_heads", 4}, {"head_dim", 64}};
     for (size_t i = 0; i < CT_COUNT(axes); i++) ct_graph_declare_axis(graph, axes[i].name, axes[i].size);
+    ct_graph_declare_axis(graph, "batch", batch);
     ct_graph_declare_axis(graph, "seq", seq);
     ct_graph_declare_axis(graph, "kv_seq", seq);
     ct_tensor *x[NUM_INPUTS], *outputs[NUM_OUTPUTS];
@@ -103,7 +105,7 @@ static double median(double *values, int count)
     return values[count / 2];
 }
 
-static void measure(ct_client *client, int64_t seq, int rounds, const ct_attention_blocks *blocks)
+static void measure(ct_client *client, int64_t batch, int64_t seq, int rounds, const ct_attention_blocks *blocks)
 {
     ct_kernels forms[2] = {{.attention = CT_KERNEL_DEFINITION, .platform = "cpu"},
                            {.attention = CT_KERNEL_PORTABLE, .platform = "cpu", .attention_blocks = *blocks}};
@@ -111,7 +113,7 @@ static void measure(ct_client *client, int64_t seq, int rounds, const ct_attenti
     ct_buffer *inputs[NUM_INPUTS];
     for (int i = 0; i < NUM_INPUTS; i++) {
         int64_t sizes[4];
-        for (int j = 0; j < INPUTS[i].rank; j++) sizes[j] = INPUTS[i].sizes[j] ? INPUTS[i].sizes[j] : seq;
+        for (int j = 0; j < INPUTS[i].rank; j++) sizes[j] = !j ? batch : j == 1 ? seq : INPUTS[i].sizes[j];
         ct_array array = ct_array_new(INPUTS[i].dtype, sizes, INPUTS[i].rank);
         for (int64_t j = 0; j < ct_array_num_elements(&array); j++)
             ct_array_set(&array, j,
@@ -123,7 +125,7 @@ static void measure(ct_client *client, int64_t seq, int rounds, const ct_attenti
     }
     double wall, cpu;
     for (int f = 0; f < 2; f++) {
-        contenders[f].executable = compile(client, seq, &forms[f]);
+        contenders[f].executable = compile(client, batch, seq, &forms[f]);
         run(&contenders[f], inputs, &wall, &cpu); /* to warm up */
     }
     for (int round = 0; round < rounds; round++)
@@ -143,14 +145,15 @@ static void measure(ct_client *client, int64_t seq, int rounds, const ct_attenti
 int main(int argc, char **argv)
 {
     static const int64_t lengths[] = {512, 1024, 2048, 4096};
-    int64_t numbers[6] = {5};
-    for (int i = 1; i < argc && i < 7; i++) numbers[i - 1] = strtoll(argv[i], NULL, 10);
+    int64_t numbers[7] = {5};
+    for (int i = 1; i < argc && i < 8; i++) numbers[i - 1] = strtoll(argv[i], NULL, 10);
     ct_attention_blocks blocks = {.q = numbers[1], .kv = numbers[2], .q_dkv = numbers[3], .kv_dkv = numbers[4]};
     int rounds = (int)CT_MAX(1, CT_MIN(numbers[0], MAX_ROUNDS));
     ct_client *client = ct_test_client(1);
     printf("|   seq | definition ms | portable ms | ratio | definition CPU ms | portable CPU ms | ratio |\n");
     for (size_t i = 0; i < CT_COUNT(lengths); i++)
-        if (!numbers[5] || numbers[5] == lengths[i]) measure(client, lengths[i], rounds, &blocks);
+        if (!numbers[5] || numbers[5] == lengths[i])
+            measure(client, CT_MAX(1, numbers[6]), lengths[i], rounds, &blocks);
     ct_client_free(client);
     return 0;
 }

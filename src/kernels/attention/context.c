@@ -167,7 +167,7 @@ static void fill_backward(const ct__context *context, ct_tensor *const *args, ct
     for (int i = 1; i < 3; i++) {
         if (context->form->gathers && context->degree > 1)
             out_results[i] = ct_reduce_scatter(out_results[i], "kv_seq", context->cp);
-        if (*context->shared) out_results[i] = ct_all_reduce(out_results[i], CT_REDUCTION_SUM, context->shared);
+        if (*context->shared) out_results[i] = ct_pending_sum(out_results[i], context->shared);
     }
 }
 

@@ -7,7 +7,7 @@
 
 /* On a CPU a block of scores is to stay near its caches (benchmarks/attention); elsewhere fewer, larger products win.
  */
-enum { CPU_ROWS = 256, ROWS = 512 };
+enum { CPU_ROWS = 128, ROWS = 512 };
 
 static int64_t rows_or_default(int64_t rows, const char *platform)
 {
