@@ -38,7 +38,8 @@ static int list_travellers(const ct__keys *keys, ct_tensor **out_travellers)
 
 static ct__keys with_travellers(const ring *r, ct_tensor *const *travellers)
 {
-    ct__keys keys = {.k = *travellers++, .v = *travellers++};
+    ct__keys keys = {.k = travellers[0], .v = travellers[1]};
+    travellers += 2;
     if (r->own.positions) keys.positions = *travellers++;
     if (r->own.segments) keys.segments = *travellers++;
     return keys;
