@@ -360,9 +360,48 @@ static void test_what_moves(void **state)
     }
 }
 
+/* ---- memory ---- */
+
+static int64_t temporaries_of(ct_client *client, ct_kernel_form form, int64_t rows, int64_t vocab)
+{
+    loss_case c = {.name = "memory", .batch = 1, .seq = rows, .dim = 64, .vocab = vocab, .no_lse = true};
+    variant v = {form, CT_DTYPE_F32, NULL, false};
+    ct_kernels kernels;
+    ct_graph *graph = build(&c, &v, &kernels);
+    char *text = text_of(graph);
+    ct_graph_free(graph);
+    ct_executable *executable = ct_test_compile(client, text, &(ct_compile_opts){.num_partitions = 1});
+    ct_executable_memory memory;
+    expect_ok(ct_executable_memory_stats(executable, &memory));
+    ct_executable_free(executable);
+    free(text);
+    return memory.temp_bytes;
+}
+
+/* The compiled program's temporaries: those of the definition hold the logits, those of the portable form grow with
+ * neither the vocabulary nor faster than the rows. */
+static void test_memory(void **state)
+{
+    (void)state;
+    enum { SMALL = 16384, LARGE = 131072, LOGITS = 4 };
+    ct_client *client = ct_test_client(1);
+    assert_true(temporaries_of(client, CT_KERNEL_DEFINITION, 2048, SMALL) >= (int64_t)2048 * SMALL * LOGITS);
+    int64_t before = 0;
+    for (int64_t rows = 512; rows <= 32768; rows *= 4) {
+        int64_t small = temporaries_of(client, CT_KERNEL_PORTABLE, rows, SMALL);
+        int64_t large = temporaries_of(client, CT_KERNEL_PORTABLE, rows, LARGE);
+        print_message("%6lld rows: %5.1f MiB at a vocabulary of %d, %5.1f MiB at %d\n", (long long)rows,
+                      (double)small / 1048576, SMALL, (double)large / 1048576, LARGE);
+        assert_true(large <= small + small / 10);
+        if (before) assert_true(small <= 4 * before + before / 10);
+        before = small;
+    }
+    ct_client_free(client);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms), cmocka_unit_test(test_meshes),
-                                       cmocka_unit_test(test_what_moves)};
+                                       cmocka_unit_test(test_what_moves), cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
