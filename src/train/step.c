@@ -28,7 +28,7 @@ static void microbatch(ct_graph *graph, const step_builder *builder, ct_tensor *
     ct_tensor *hidden = ct_model_hidden(model, builder->params, batch[0], batch[2], batch[3], &opts);
     ct_tensor *head = ct_model_head(model, builder->params, &opts);
     ct_scope_push(graph, "loss");
-    ct_tensor *sum = ct_sum(ct_linear_cross_entropy(hidden, head, batch[1], NULL), "batch seq");
+    ct_tensor *sum = ct_linear_cross_entropy_sum(hidden, head, batch[1], NULL);
     *out_loss = ct_div(sum, builder->num_valid);
     ct_scope_pop(graph);
     /* an error stays in the graph, and its exits report it */

@@ -15,6 +15,8 @@ typedef struct mesh_case {
 } mesh_case;
 
 #define NO_SP "--parallelism.no-enable_sequence_parallel"
+#define LOSS  "--kernels.loss=portable --loss_kernel.loss_v_block_size=24"
+#define ROWS  "--kernels.loss=portable --loss_kernel.loss_b_block_size=24"
 #define RING  "--parallelism.context_parallel_rotate_method=ring"
 #define FULL  "--activation_checkpoint.mode=full"
 #define NONE  "--activation_checkpoint.mode=none"
@@ -41,6 +43,11 @@ static const mesh_case CASES[] = {
     {"tp8", 1, 1, 1, 8, "", true}, /* 4 kv heads */
     {"tp8 whole sequence", 1, 1, 1, 8, NO_SP, false},
     {"tp2 whole logits", 1, 1, 1, 2, "--parallelism.disable_loss_parallel", false},
+    {"tp4 portable loss", 1, 1, 1, 4, LOSS, false},
+    {"dp2 tp2 cp2 portable loss", 1, 2, 2, 2, LOSS, true},
+    {"tp2 whole sequence, portable loss, microbatches", 1, 1, 1, 2, NO_SP " " LOSS " " MICRO, false},
+    {"dp2 cp2 portable loss by rows", 1, 2, 2, 1, ROWS, true},
+    {"dp4 by rows, reduced once", 1, 4, 1, 1, ROWS " " MICRO " --parallelism.no-reduce_each_microbatch", false},
     {"cp2", 1, 1, 2, 1, "", true},
     {"cp2 ring", 1, 1, 2, 1, RING " " FULL, true},
     {"cp4", 1, 1, 4, 1, NONE, false},

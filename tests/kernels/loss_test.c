@@ -43,6 +43,8 @@ static const loss_case CASES[] = {
     {"labels outside of the vocabulary", 2, 8, 8, 90, 32, OUTSIDE, 0.1, 0, true},
 };
 
+enum { BLOCK = 3 }; /* of rows, of the sum's portable form, where tile is not 0 */
+
 static double uniform(uint32_t stream, uint32_t index)
 {
     uint32_t bits[2];
@@ -57,6 +59,7 @@ typedef struct variant {
     ct_dtype dtype;
     const ct_parallel *parallel; /* NULL: one device */
     bool is_placed;              /* inputs and outputs lie as a model's do, else all is whole everywhere */
+    bool is_sum;                 /* the sum over rows, whose gradients the log-sum-exp has no part in */
 } variant;
 
 static ct_array input_of(const loss_case *c, int input, ct_dtype dtype)
@@ -112,6 +115,7 @@ static ct_graph *build(const loss_case *c, const variant *v, ct_kernels *kernels
     ct_graph *graph = ct_graph_new("loss");
     ct_parallel_attach(graph, v->parallel);
     *kernels = (ct_kernels){.loss = v->form, .platform = "cpu", .loss_blocks = {.vocab = c->tile}};
+    if (v->is_sum) kernels->loss_blocks = (ct_loss_blocks){.rows = c->tile ? BLOCK : 0};
     ct_kernels_attach(graph, kernels);
     ct_graph_declare_axis(graph, "batch", c->batch);
     ct_graph_declare_axis(graph, "seq", c->seq);
@@ -122,11 +126,17 @@ static ct_graph *build(const loss_case *c, const variant *v, ct_kernels *kernels
                                 ct_input(graph, "labels", CT_DTYPE_S32, "batch seq")};
     ct_tensor *lse, *gradients[2];
     ct_linear_cross_entropy_opts opts = {.z_loss = c->z_loss, .soft_cap = c->soft_cap, .out_logsumexp = &lse};
-    ct_tensor *rows =
-        ct_linear_cross_entropy(ct_shard(x[HIDDEN], "residual"), ct_use(x[WEIGHT], v->dtype), x[LABELS], &opts);
+    ct_tensor *hidden = ct_shard(x[HIDDEN], "residual"), *weight = ct_use(x[WEIGHT], v->dtype), *rows, *loss = NULL;
+    if (v->is_sum) {
+        opts.out_logsumexp = NULL;
+        rows = lse = ct_linear_cross_entropy_sum(hidden, weight, x[LABELS], &opts);
+        loss = ct_mul_scalar(rows, 0.7);
+    } else {
+        rows = ct_linear_cross_entropy(hidden, weight, x[LABELS], &opts);
+        if (!ct_graph_has_failed(graph)) loss = ct_sum(ct_mul(rows, weights_like(rows, 21)), "batch seq");
+    }
     if (ct_graph_has_failed(graph)) return graph;
-    ct_tensor *loss = ct_sum(ct_mul(rows, weights_like(rows, 21)), "batch seq");
-    if (!c->no_lse) loss = ct_add(loss, ct_sum(ct_mul(lse, weights_like(lse, 22)), "batch seq"));
+    if (!c->no_lse && !v->is_sum) loss = ct_add(loss, ct_sum(ct_mul(lse, weights_like(lse, 22)), "batch seq"));
     expect_ok(ct_grad(graph, loss, x, 2, gradients));
     ct_tensor *outputs[NUM_OUTPUTS] = {rows, lse, gradients[0], gradients[1]};
     for (int i = 0; i < NUM_OUTPUTS; i++) ct_output(graph, OUTPUT_NAMES[i], outputs[i], NULL);
@@ -205,8 +215,8 @@ static void compare(const loss_case *c, const variant *v, const char *where, con
             largest = fmax(largest, fabs(b));
         }
         /* there is something to compare, but where nothing counts */
-        bool is_zero = c->labels == ALL_IGNORED && (i == LOSS || (i > LSE && c->no_lse));
-        bool is_certain = c->vocab == 1 && (i == LOSS || i == D_HIDDEN || i == D_WEIGHT);
+        bool is_zero = c->labels == ALL_IGNORED && (i == LOSS || v->is_sum || (i > LSE && c->no_lse));
+        bool is_certain = c->vocab == 1 && (i != LSE || v->is_sum);
         if (is_zero) assert_true(largest == 0.0 && error == 0.0);
         if (!is_zero && !is_certain) assert_true(largest > 1e-3);
         if (!(error <= tolerance_of(v, i) * fmax(largest, 1e-3)))
@@ -226,26 +236,30 @@ static void test_forms(void **state)
     (void)state;
     static const ct_kernel_form forms[] = {CT_KERNEL_DEFINITION, CT_KERNEL_PORTABLE};
     static const ct_dtype dtypes[] = {CT_DTYPE_F64, CT_DTYPE_F32, CT_DTYPE_BF16};
-    static const variant oracle = {CT_KERNEL_DEFINITION, CT_DTYPE_F64, NULL, false};
     ct_client *client = ct_test_client(1);
-    double worst[CT_COUNT(dtypes)][CT_COUNT(forms)][NUM_OUTPUTS] = {0};
-    for (size_t n = 0; n < CT_COUNT(CASES); n++) {
-        ct_array expected[NUM_OUTPUTS], found[NUM_OUTPUTS];
-        run(client, &CASES[n], &oracle, expected);
+    double worst[2][CT_COUNT(dtypes)][CT_COUNT(forms)][NUM_OUTPUTS] = {0};
+    for (int sum = 0; sum < 2; sum++)
+        for (size_t n = 0; n < CT_COUNT(CASES); n++) {
+            variant oracle = {.form = CT_KERNEL_DEFINITION, .dtype = CT_DTYPE_F64, .is_sum = sum};
+            ct_array expected[NUM_OUTPUTS], found[NUM_OUTPUTS];
+            run(client, &CASES[n], &oracle, expected);
+            for (size_t k = 0; k < CT_COUNT(dtypes); k++)
+                for (size_t f = sum || k == 0; f < CT_COUNT(forms); f++) { /* the oracle itself is left out */
+                    variant tried = {.form = forms[f], .dtype = dtypes[k], .is_sum = sum};
+                    run(client, &CASES[n], &tried, found);
+                    compare(&CASES[n], &tried, sum ? "sum" : "rows", found, expected, worst[sum][k][f]);
+                    free_all(found);
+                }
+            free_all(expected);
+        }
+    for (int sum = 0; sum < 2; sum++)
         for (size_t k = 0; k < CT_COUNT(dtypes); k++)
-            for (size_t f = k == 0; f < CT_COUNT(forms); f++) { /* the oracle itself is left out */
-                variant tried = {forms[f], dtypes[k], NULL, false};
-                run(client, &CASES[n], &tried, found);
-                compare(&CASES[n], &tried, "one device", found, expected, worst[k][f]);
-                free_all(found);
+            for (size_t f = sum || k == 0; f < CT_COUNT(forms); f++) {
+                const double *w = worst[sum][k][f];
+                print_message("%s, %-10s %-4s loss %.1e, log-sum-exp %.1e, d hidden %.1e, d weight %.1e\n",
+                              sum ? "sum " : "rows", ct_kernel_form_name(forms[f]), ct_dtype_mlir(dtypes[k]), w[LOSS],
+                              w[LSE], w[D_HIDDEN], w[D_WEIGHT]);
             }
-        free_all(expected);
-    }
-    for (size_t k = 0; k < CT_COUNT(dtypes); k++)
-        for (size_t f = k == 0; f < CT_COUNT(forms); f++)
-            print_message("%-10s %-4s loss %.1e, log-sum-exp %.1e, d hidden %.1e, d weight %.1e\n",
-                          ct_kernel_form_name(forms[f]), ct_dtype_mlir(dtypes[k]), worst[k][f][0], worst[k][f][1],
-                          worst[k][f][2], worst[k][f][3]);
     ct_client_free(client);
 }
 
@@ -271,6 +285,8 @@ static const mesh_case MESHES[] = {
     {"hsdp2x2 tp2", 2, 2, 1, 2, false, false, 1, 2, 1, 1, 2},
     {"dp4", 1, 4, 1, 1, false, false, 0, 0, 0, 1, 1},
     {"cp2", 1, 1, 2, 1, false, false, 0, 0, 0, 1, 1},
+    {"hsdp2x2 cp2", 2, 2, 2, 1, false, false, 0, 0, 0, 1, 2},
+    {"dp2 cp2, shardy", 1, 2, 2, 1, false, true, 0, 0, 0, 0, 0},
     {"dp2 tp2 cp2, shardy", 1, 2, 2, 2, false, true, 0, 0, 0, 0, 0},
 };
 
@@ -303,23 +319,27 @@ static const loss_case MESH_CASES[] = {
 static void test_meshes(void **state)
 {
     (void)state;
-    static const variant oracle = {CT_KERNEL_DEFINITION, CT_DTYPE_F64, NULL, false};
     ct_client *client = ct_test_client(8);
-    double worst[NUM_OUTPUTS] = {0};
-    for (size_t n = 0; n < CT_COUNT(MESH_CASES); n++) {
-        ct_array expected[NUM_OUTPUTS], found[NUM_OUTPUTS];
-        run(client, &MESH_CASES[n], &oracle, expected);
-        for (size_t i = n && n < 2; i < CT_COUNT(MESHES); i += n ? 2 : 1) {
-            ct_parallel parallel = parallel_of(&MESHES[i]);
-            variant tried = {CT_KERNEL_PORTABLE, CT_DTYPE_F32, &parallel, false};
-            run(client, &MESH_CASES[n], &tried, found);
-            compare(&MESH_CASES[n], &tried, MESHES[i].name, found, expected, worst);
-            free_all(found);
+    double worst[2][NUM_OUTPUTS] = {0};
+    for (int sum = 0; sum < 2; sum++)
+        for (size_t n = 0; n < CT_COUNT(MESH_CASES); n++) {
+            variant oracle = {.form = CT_KERNEL_DEFINITION, .dtype = CT_DTYPE_F64, .is_sum = sum};
+            ct_array expected[NUM_OUTPUTS], found[NUM_OUTPUTS];
+            run(client, &MESH_CASES[n], &oracle, expected);
+            for (size_t i = n && n < 2; i < CT_COUNT(MESHES); i += n ? 2 : 1) {
+                if (sum && (n > 1 || (MESHES[i].tp > 1 && !MESHES[i].shardy))) continue;
+                ct_parallel parallel = parallel_of(&MESHES[i]);
+                variant tried = {CT_KERNEL_PORTABLE, CT_DTYPE_F32, &parallel, false, sum};
+                run(client, &MESH_CASES[n], &tried, found);
+                compare(&MESH_CASES[n], &tried, MESHES[i].name, found, expected, worst[sum]);
+                free_all(found);
+            }
+            free_all(expected);
         }
-        free_all(expected);
-    }
-    print_message("on meshes: loss %.1e, log-sum-exp %.1e, d hidden %.1e, d weight %.1e\n", worst[0], worst[1],
-                  worst[2], worst[3]);
+    for (int sum = 0; sum < 2; sum++)
+        print_message("%s on meshes: loss %.1e, log-sum-exp %.1e, d hidden %.1e, d weight %.1e\n",
+                      sum ? "sum " : "rows", worst[sum][LOSS], worst[sum][LSE], worst[sum][D_HIDDEN],
+                      worst[sum][D_WEIGHT]);
     ct_client_free(client);
 }
 
@@ -327,33 +347,37 @@ static void test_meshes(void **state)
 static void test_what_moves(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < CT_COUNT(MESHES); i++) {
-        const mesh_case *m = &MESHES[i];
+    for (size_t i = 0; i < 2 * CT_COUNT(MESHES); i++) {
+        const mesh_case *m = &MESHES[i / 2];
+        bool is_sum = i % 2;
         if (m->shardy) continue;
         ct_parallel parallel = parallel_of(m);
-        variant v = {CT_KERNEL_PORTABLE, CT_DTYPE_BF16, &parallel, true};
+        variant v = {CT_KERNEL_PORTABLE, CT_DTYPE_BF16, &parallel, true, is_sum};
         ct_kernels kernels;
         ct_graph *graph = build(&MESH_CASES[0], &v, &kernels);
         ct_localize_report report;
         expect_ok(ct_localize(graph, &report));
-        int gathers = 0, reduces = 0, scatters = 0, uses = 0, stores = 0;
+        int gathers = 0, reduces = 0, scatters = 0, uses = 0, stores = 0, sums = 0;
         for (int k = 0; k < report.num_collectives; k++) {
             const ct_collective_record *r = &report.collectives[k];
             bool is_use = !strcmp(r->why, "use"), is_store = !strcmp(r->why, "gradient");
+            bool is_sum_output = !strncmp(r->why, "output loss", 11) || !strncmp(r->why, "output log", 10);
             uses += is_use;
             stores += is_store;
+            sums += is_sum_output;
             gathers += !is_use && !strcmp(r->kind, "all_gather");
-            reduces += !is_store && !strcmp(r->kind, "all_reduce");
+            reduces += !is_store && !is_sum_output && !strcmp(r->kind, "all_reduce");
             scatters += !is_store && !strcmp(r->kind, "reduce_scatter");
             assert_int_equal(r->times, 1);
         }
         if (gathers != m->gathers || reduces != m->reduces || scatters != m->scatters || uses != m->uses ||
-            stores != m->stores || gathers + reduces + scatters + uses + stores != report.num_collectives) {
+            stores != m->stores || (sums > 0) != (is_sum && m->replicate * m->shard * m->cp > 1) ||
+            gathers + reduces + scatters + uses + stores + sums != report.num_collectives) {
             for (int k = 0; k < report.num_collectives; k++)
                 print_error("%s %s %s: %s\n", report.collectives[k].kind, report.collectives[k].mesh_axes,
                             report.collectives[k].what, report.collectives[k].why);
-            fail_msg("%s: %d gathers, %d all-reduces, %d scatters, %d for uses, %d for stores", m->name, gathers,
-                     reduces, scatters, uses, stores);
+            fail_msg("%s%s: %d gathers, %d all-reduces, %d scatters, %d for uses, %d for stores, %d for the sum",
+                     m->name, is_sum ? ", sum" : "", gathers, reduces, scatters, uses, stores, sums);
         }
         ct_localize_report_deinit(&report);
         ct_graph_free(graph);
@@ -362,10 +386,10 @@ static void test_what_moves(void **state)
 
 /* ---- memory ---- */
 
-static int64_t temporaries_of(ct_client *client, ct_kernel_form form, int64_t rows, int64_t vocab)
+static int64_t temporaries_of(ct_client *client, ct_kernel_form form, bool is_sum, int64_t rows, int64_t vocab)
 {
     loss_case c = {.name = "memory", .batch = 1, .seq = rows, .dim = 64, .vocab = vocab, .no_lse = true};
-    variant v = {form, CT_DTYPE_F32, NULL, false};
+    variant v = {form, CT_DTYPE_F32, NULL, false, is_sum};
     ct_kernels kernels;
     ct_graph *graph = build(&c, &v, &kernels);
     char *text = text_of(graph);
@@ -378,23 +402,26 @@ static int64_t temporaries_of(ct_client *client, ct_kernel_form form, int64_t ro
     return memory.temp_bytes;
 }
 
-/* The compiled program's temporaries: those of the definition hold the logits, those of the portable form grow with
- * neither the vocabulary nor faster than the rows. */
+/* The compiled program's temporaries: those of the definition hold the logits, those of the portable form grow with the
+ * rows, and its sum's with the weight as well, but not with their product. */
 static void test_memory(void **state)
 {
     (void)state;
-    enum { SMALL = 16384, LARGE = 131072, LOGITS = 4 };
+    enum { SMALL = 16384, LARGE = 131072 };
     ct_client *client = ct_test_client(1);
-    assert_true(temporaries_of(client, CT_KERNEL_DEFINITION, 2048, SMALL) >= (int64_t)2048 * SMALL * LOGITS);
-    int64_t before = 0;
-    for (int64_t rows = 512; rows <= 32768; rows *= 4) {
-        int64_t small = temporaries_of(client, CT_KERNEL_PORTABLE, rows, SMALL);
-        int64_t large = temporaries_of(client, CT_KERNEL_PORTABLE, rows, LARGE);
-        print_message("%6lld rows: %5.1f MiB at a vocabulary of %d, %5.1f MiB at %d\n", (long long)rows,
-                      (double)small / 1048576, SMALL, (double)large / 1048576, LARGE);
-        assert_true(large <= small + small / 10);
-        if (before) assert_true(small <= 4 * before + before / 10);
-        before = small;
+    assert_true(temporaries_of(client, CT_KERNEL_DEFINITION, false, 2048, SMALL) >= (int64_t)2048 * SMALL * 4);
+    for (int sum = 0; sum < 2; sum++) {
+        int64_t before = 0, gap = 0;
+        for (int64_t rows = 512; rows <= 32768; rows *= 4) {
+            int64_t small = temporaries_of(client, CT_KERNEL_PORTABLE, sum, rows, SMALL);
+            int64_t large = temporaries_of(client, CT_KERNEL_PORTABLE, sum, rows, LARGE);
+            print_message("%s, %6lld rows: %5.1f MiB at a vocabulary of %d, %5.1f MiB at %d\n", sum ? "sum " : "rows",
+                          (long long)rows, (double)small / 1048576, SMALL, (double)large / 1048576, LARGE);
+            if (!before) gap = sum ? large - small : small / 10;
+            assert_true(large - small <= gap + gap / 10);
+            if (before) assert_true(small <= 4 * before + before / 10);
+            before = small;
+        }
     }
     ct_client_free(client);
 }

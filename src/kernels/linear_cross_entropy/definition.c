@@ -20,6 +20,13 @@ ct_tensor *ct__loss_cap(ct_tensor *logits, double soft_cap)
     return soft_cap > 0 ? ct_mul_scalar(ct_tanh(ct_mul_scalar(logits, 1 / soft_cap)), soft_cap) : logits;
 }
 
+ct_tensor *ct__loss_slope(ct_tensor *d, ct_tensor *logits, double soft_cap)
+{
+    if (!(soft_cap > 0)) return d;
+    ct_tensor *part = ct_mul_scalar(ct_mul(logits, logits), -1 / (soft_cap * soft_cap));
+    return ct_mul(d, ct_add_scalar(part, 1));
+}
+
 ct_tensor *ct__loss_of_rows(ct_tensor *logsumexp, ct_tensor *picked, ct_tensor *labels, double z_loss)
 {
     ct_tensor *loss = ct_sub(logsumexp, picked);

@@ -32,6 +32,14 @@ typedef struct ct_linear_cross_entropy_opts {
 ct_tensor *ct__linear_cross_entropy(const char *loc, ct_tensor *hidden, ct_tensor *weight, ct_tensor *labels,
                                     const ct_linear_cross_entropy_opts *opts);
 
+/* The sum of the results, a number. Its portable form goes over blocks of rows where that is faster (on CPUs, the
+ * vocabulary whole) and makes the gradients in the forward pass: only the sum's cotangent is missing from them then.
+ * Kernels' loss_blocks say what is wanted: rows, that way; vocab without rows, the other. */
+#define ct_linear_cross_entropy_sum(hidden, weight, labels, opts)                                                      \
+    ct__linear_cross_entropy_sum(CT_LOC, hidden, weight, labels, opts)
+ct_tensor *ct__linear_cross_entropy_sum(const char *loc, ct_tensor *hidden, ct_tensor *weight, ct_tensor *labels,
+                                        const ct_linear_cross_entropy_opts *opts);
+
 /* The same, plain, from logits [batch seq vocab] of any float dtype, which are in memory anyway.
  * torch.nn.functional.cross_entropy(reduction="none"). */
 #define ct_cross_entropy(logits, labels) ct__cross_entropy(CT_LOC, logits, labels)

@@ -14,6 +14,7 @@ typedef struct ct__loss {
     double z_loss, soft_cap;
     int64_t vocab; /* of the whole weight, without padding */
     int64_t tile;  /* wanted; 0: chosen */
+    int64_t rows;  /* the same of the sum's blocks of rows */
     /* The manual regions on a mesh; placements NULL: there are none. */
     const char *rows_placement, *weight_placement;
     const char *rows_axes, *vocab_axes; /* the mesh axes that split rows and vocabulary: "dp_shard cp" */
@@ -28,10 +29,19 @@ ct_tensor *ct__loss_definition(ct_tensor *hidden, ct_tensor *weight, ct_tensor *
 ct_tensor *ct__loss_portable(const char *loc, ct_tensor *hidden, ct_tensor *weight, ct_tensor *labels, ct__loss *loss,
                              ct_tensor **out_logsumexp);
 
+/* A number. Not with a vocabulary in parts (vocab_axes). */
+ct_tensor *ct__loss_sum_by_rows(const char *loc, ct_tensor *hidden, ct_tensor *weight, ct_tensor *labels,
+                                ct__loss *loss);
+
+/* Sets the manual regions' part of loss where the graph has a mesh. */
+void ct__loss_place(ct__loss *loss, const ct_tensor *weight, const ct_tensor *labels);
+
 /* lse - picked + z_loss lse^2 where the label counts, else 0. */
 ct_tensor *ct__loss_of_rows(ct_tensor *logsumexp, ct_tensor *picked, ct_tensor *labels, double z_loss);
 /* c tanh(logits / c); logits themselves for c 0. */
 ct_tensor *ct__loss_cap(ct_tensor *logits, double soft_cap);
+/* d times the cap's slope at capped logits. */
+ct_tensor *ct__loss_slope(ct_tensor *d, ct_tensor *logits, double soft_cap);
 ct_tensor *ct__loss_counted(ct_tensor *labels); /* bool rows */
 
 #endif

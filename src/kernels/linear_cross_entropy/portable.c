@@ -1,4 +1,5 @@
-/* The loss without its logits: a scan over tiles of the vocabulary, forward and backward, that saves the log-sum-exp.
+/* The loss of each row without its logits: a scan over tiles of the vocabulary, forward and backward, that saves the
+ * log-sum-exp.
  *
  *   forward    turn: logits of the tile; (max, sum of exp(logit - max), the label's logit) merged
  *   backward   turn: logits again; d = (softmax (c (1 + 2 z lse) + dlse) - [label] c) slope of the cap
@@ -13,11 +14,9 @@
  * Source: Wijmans et al. 2024, "Cut Your Losses in Large-Vocabulary Language Models"; Shoeybi et al. 2019 (parallel).
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "graph/ops.h"
 #include "kernels/linear_cross_entropy/loss.h"
-#include "spmd/parallel.h"
 #include "spmd/points.h"
 
 /* A tile's logits are no larger than this unless the tile would be narrower than MIN_TILE. */
@@ -179,9 +178,7 @@ static void backward_turn(ct_graph *graph, void *opaque, ct_tensor *const *carri
     tile t = tile_of(p, slices[0]);
     ct_tensor *softmax = ct_exp(ct_sub(t.logits, p->logsumexp));
     ct_tensor *d = ct_sub(ct_mul(softmax, p->of_softmax), at_label(p, &t, t.ids, p->of_label));
-    double cap = p->loss->soft_cap;
-    if (cap > 0) d = ct_mul(d, ct_add_scalar(ct_mul_scalar(ct_mul(t.logits, t.logits), -1 / (cap * cap)), 1));
-    d = ct_convert(d, dtype);
+    d = ct_convert(ct__loss_slope(d, t.logits, p->loss->soft_cap), dtype);
     ct_tensor *dx = ct_dot_as(d, where(t.fresh, t.weight, 0), "vocab", wide);
     ct_tensor *dw = ct_convert(ct_dot_as(d, p->hidden, ROWS, wide), dtype);
     out_carries[DX] = ct_add(carries[DX], dx);
@@ -265,45 +262,9 @@ static void portable_backward(ct_graph *graph, void *opaque, ct_tensor *const *i
     out_gradients[1] = ct_unpadded(results[1], inputs[1]);
 }
 
-/* ---- on a mesh ---- */
-
-static const char *placement_of(ct_graph *graph, const ct_sharding *sharding, int rank, const ct_axis *axes)
-{
-    char *text = ct_sharding_text(&ct_parallel_of(graph)->mesh, sharding, rank, axes);
-    const char *copy = ct_arena_strdup(&graph->arena, text ? text : "");
-    free(text);
-    return copy;
-}
-
-static const char *mesh_axes_of(ct_graph *graph, const ct_sharding *sharding, int rank)
-{
-    const ct_mesh *mesh = &ct_parallel_of(graph)->mesh;
-    const char *text = "";
-    for (int d = 0; d < rank; d++)
-        for (int i = 0; i < sharding->at.count[d]; i++)
-            text = ct_arena_printf(&graph->arena, "%s%s%s", text, *text ? " " : "",
-                                   mesh->axes[sharding->at.mesh_axes[d][i]].name);
-    return text;
-}
-
-static void place(ct__loss *loss, const ct_tensor *weight, const ct_tensor *labels)
-{
-    ct_graph *graph = weight->graph;
-    const ct_parallel *parallel = ct_parallel_of(graph);
-    if (!parallel || graph->manual_depth) return;
-    ct_sharding rows = ct_parallel_activation(parallel, labels->rank, labels->axes);
-    ct_sharding used = ct_parallel_used(parallel, weight->rank, weight->axes);
-    loss->rows_placement = placement_of(graph, &rows, labels->rank, labels->axes);
-    loss->rows_axes = mesh_axes_of(graph, &rows, labels->rank);
-    loss->weight_placement = placement_of(graph, &used, weight->rank, weight->axes);
-    loss->vocab_axes = mesh_axes_of(graph, &used, weight->rank);
-    loss->is_padded = used.padded[0] != 0;
-}
-
 ct_tensor *ct__loss_portable(const char *loc, ct_tensor *hidden, ct_tensor *weight, ct_tensor *labels, ct__loss *loss,
                              ct_tensor **out_logsumexp)
 {
-    place(loss, weight, labels);
     ct_tensor *inputs[3] = {hidden, weight, labels}, *outputs[2];
     ct__custom_vjp(loc, hidden->graph, 3, inputs, 2, outputs, portable_forward, portable_backward, loss);
     if (out_logsumexp) *out_logsumexp = outputs[1];
