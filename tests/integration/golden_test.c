@@ -67,9 +67,9 @@ static const char *const REMAT[] = {"",
                                     "--activation_checkpoint.mode=full",
                                     ("--activation_checkpoint.mode=full "
                                      "--activation_checkpoint.save=attention_out,attention_residual"),
-                                    PORTABLE " --activation_checkpoint.mode=none --kernels.loss=portable",
+                                    (PORTABLE " --activation_checkpoint.mode=none "
+                                              "--kernels.loss=portable --loss_kernel.loss_b_block_size=20"),
                                     "--kernels.loss=portable --loss_kernel.loss_v_block_size=24",
-                                    "--kernels.loss=portable --loss_kernel.loss_b_block_size=20",
                                     PORTABLE " --activation_checkpoint.mode=full"};
 
 static ct_test_run start_training(const char *model, const char *family, const char *dump_folder, bool scan,

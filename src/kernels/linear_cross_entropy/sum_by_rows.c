@@ -14,8 +14,9 @@
 #include "graph/ops.h"
 #include "kernels/linear_cross_entropy/loss.h"
 
-/* The largest block of logits, unless it would have fewer than MIN_ROWS. */
-enum { BLOCK_ELEMENTS = 1 << 22, MIN_ROWS = 128 };
+/* With fewer, adding to the weight's gradient costs what is saved elsewhere; more do not fit a CPU's caches either
+ * (benchmarks/loss). */
+enum { BLOCK_ROWS = 256 };
 
 enum { SUM, DX, DW, NUM_CARRIES };
 
@@ -68,7 +69,7 @@ static void turn(ct_graph *graph, void *opaque, ct_tensor *const *carries, ct_te
 
 static int64_t choose_block(const ct__loss *loss, int64_t num_rows)
 {
-    int64_t block = loss->rows ? loss->rows : CT_MAX(MIN_ROWS, BLOCK_ELEMENTS / loss->vocab);
+    int64_t block = loss->rows ? loss->rows : BLOCK_ROWS;
     if (block >= num_rows) return num_rows;
     int64_t num_blocks = (num_rows + block - 1) / block;
     return loss->rows ? block : (num_rows + num_blocks - 1) / num_blocks; /* as many, and less overlap */
