@@ -399,8 +399,90 @@ static void test_table(void **state)
     ct_client_free(client);
 }
 
+/* ---- refusals ---- */
+
+static void expect_refused(const splash_case *c, ct_dtype dtype, const ct_kernels *kernels, const char *text)
+{
+    ct_graph *graph = build(c, dtype, kernels, NULL);
+    expect_error(ct_graph_check(graph), CT_CODE_INVALID_ARGUMENT, text);
+    ct_graph_free(graph);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    splash_case c = {.name = "refused", .seq = 4096, .head_dim = 256, .causal = true};
+    ct_kernels kernels = kernels_of(&c);
+    kernels.attention_blocks.q = 100;
+    expect_refused(&c, CT_DTYPE_BF16, &kernels, "sa_block_q = 100 must be a multiple of 128");
+    kernels.attention_blocks = (ct_attention_blocks){.kv = 512, .kv_compute = 384};
+    expect_refused(&c, CT_DTYPE_BF16, &kernels, "sa_block_kv_compute = 384 must divide 512");
+    kernels.chip = "tpu7x";
+    kernels.attention_blocks = (ct_attention_blocks){.q = 4096, .kv = 2048, .kv_compute = 2048};
+    expect_refused(&c, CT_DTYPE_BF16, &kernels,
+                   "takes 87 MiB of vector memory at head_dim 256, and a kernel may take 64 MiB; set sa_block_q, "
+                   "sa_block_kv, sa_block_kv_compute to 2048, 2048, 2048");
+    kernels.attention_blocks = (ct_attention_blocks){.q_dkv = 4096, .kv_dkv = 4096, .kv_dkv_compute = 4096};
+    expect_refused(&c, CT_DTYPE_BF16, &kernels, "set sa_block_q_dkv, sa_block_kv_dkv, sa_block_kv_dkv_compute to ");
+    kernels.attention_blocks = (ct_attention_blocks){.q_dq = 4096, .kv_dq = 4096, .separate_backward = true};
+    expect_refused(&c, CT_DTYPE_BF16, &kernels, "set sa_block_q_dq, sa_block_kv_dq to ");
+    kernels = kernels_of(&c);
+    expect_refused(&c, CT_DTYPE_F16, &kernels, "takes bf16 and f32, found f16");
+    kernels.platform = "cuda";
+    expect_refused(&c, CT_DTYPE_BF16, &kernels, "for TPUs, and the platform is cuda");
+    kernels.platform = "tpu";
+    kernels.vector_bytes = 1 << 20;
+    expect_refused(&c, CT_DTYPE_BF16, &kernels, "no smaller blocks would do");
+    c.scale = -1;
+    expect_refused(&c, CT_DTYPE_BF16, &kernels, "a scale above 0");
+}
+
+/* What is refused names sizes that are then taken. */
+static void test_sizes_that_fit(void **state)
+{
+    (void)state;
+    static const int64_t dims[] = {64, 128, 256};
+    for (int i = 0; i < 3; i++)
+        for (ct__splash_kernel kernel = CT__SPLASH_FORWARD; kernel <= CT__SPLASH_DQ; kernel++) {
+            ct__splash s = {.element = i ? CT_MOSAIC_F32 : CT_MOSAIC_BF16,
+                            .rows = 8,
+                            .heads = 8,
+                            .group = 2,
+                            .q_len = 8192,
+                            .num_keys = 8192,
+                            .head_dim = dims[i],
+                            .mask_batch = 1,
+                            .causal = true,
+                            .segments = true,
+                            .scale = 1,
+                            .blocks = {8192, 8192, 8192, 8192, 8192, 8192, 8192, 8192, false},
+                            .vector_bytes = 64 << 20};
+            s.kv_len = s.num_keys;
+            assert_true(ct__splash_vector_bytes(&s, kernel) > s.vector_bytes);
+            assert_true(ct__splash_shrink(&s, kernel));
+            assert_true(ct__splash_vector_bytes(&s, kernel) <= s.vector_bytes);
+            assert_true(ct__splash_vector_bytes(&s, kernel) > s.vector_bytes / 8);
+        }
+}
+
+/* A program's size does not grow with the sequence. */
+static void test_size_of_program(void **state)
+{
+    (void)state;
+    splash_case c = {.name = "size", .seq = 1 << 12, .heads = 2, .causal = true};
+    ct_kernels kernels = kernels_of(&c);
+    char *small = text_of(build(&c, CT_DTYPE_BF16, &kernels, NULL));
+    c.seq = 1 << 17;
+    char *large = text_of(build(&c, CT_DTYPE_BF16, &kernels, NULL));
+    assert_in_range(strlen(large), strlen(small), strlen(small) * 5 / 4);
+    assert_null(strstr(large, "131072x131072"));
+    free(small);
+    free(large);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table), cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_sizes_that_fit), cmocka_unit_test(test_size_of_program)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,6 +59,8 @@ typedef enum ct__splash_kernel {
     CT__SPLASH_DQ
 } ct__splash_kernel;
 int64_t ct__splash_vector_bytes(const ct__splash *s, ct__splash_kernel kernel);
+/* The same of a kernel at hand; num_scores: that it has before it at a time. */
+int64_t ct__splash_estimate(const ct_mosaic *k, const ct__splash *s, int64_t num_scores, bool is_backward);
 /* Makes the blocks of a kernel fit s->vector_bytes; false: they cannot. */
 bool ct__splash_shrink(ct__splash *s, ct__splash_kernel kernel);
 /* NULL: they fit; else a message that names sizes which do. */

@@ -230,7 +230,7 @@ static void emit(ct_mosaic *k, backward *b, int num_products)
     double pairs = (double)s->rows * queries * (double)s->kv_len, bytes = s->element == CT_MOSAIC_F32 ? 4 : 2;
     double elements = ((double)s->rows * queries * 3 + (double)(s->rows / s->group) * (double)s->kv_len * 4) * dim;
     ct_mosaic_cost(k, 2 * num_products * pairs * dim, pairs, elements * bytes);
-    ct_mosaic_limit(k, s->vector_bytes);
+    ct_mosaic_limit(k, ct__splash_estimate(k, s, b->q_block * b->compute, true));
 }
 
 ct_mosaic *ct__splash_dkv(const ct__splash *s, bool fused, int64_t part_blocks)

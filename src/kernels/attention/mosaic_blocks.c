@@ -88,13 +88,20 @@ const char *ct__splash_bad_block(ct_graph *graph, const ct_attention_blocks *ask
 
 /* What libtpu 0.0.52 keeps per score of a block beside windows and scratch, when it compiles for a chip: found by
  * compiling (tests/mosaic). */
-enum { FORWARD_BYTES = 14, BACKWARD_BYTES = 24, F32_MORE_BYTES = 4, OTHER_BYTES = 2 << 20 };
+enum { FORWARD_BYTES = 8, BACKWARD_BYTES = 12, F32_MORE_BYTES = 8, OTHER_BYTES = 2 << 20 };
 
 /* A quarter of it for dq of the fused kernel. */
 int64_t ct__splash_part_blocks(const ct__splash *s)
 {
     int64_t block_bytes = s->group * s->blocks.q_dkv * round_up(s->head_dim, CT_MOSAIC_LANES) * 4;
     return CT_MAX(s->vector_bytes / 4 / block_bytes, 1);
+}
+
+int64_t ct__splash_estimate(const ct_mosaic *k, const ct__splash *s, int64_t num_scores, bool is_backward)
+{
+    int64_t per_score = is_backward ? BACKWARD_BYTES : FORWARD_BYTES;
+    if (s->element == CT_MOSAIC_F32) per_score += F32_MORE_BYTES;
+    return ct_mosaic_buffer_bytes(k) + num_scores * per_score + OTHER_BYTES;
 }
 
 int64_t ct__splash_vector_bytes(const ct__splash *splash, ct__splash_kernel kernel)
@@ -110,11 +117,9 @@ int64_t ct__splash_vector_bytes(const ct__splash *splash, ct__splash_kernel kern
     ct_mosaic *k = kernel == CT__SPLASH_FORWARD ? ct__splash_forward(&s)
                    : kernel == CT__SPLASH_DQ    ? ct__splash_dq(&s)
                                                 : ct__splash_dkv(&s, kernel == CT__SPLASH_FUSED, most);
-    int64_t buffers = ct_mosaic_buffer_bytes(k);
+    int64_t bytes = ct__splash_estimate(k, &s, q * keys, kernel != CT__SPLASH_FORWARD);
     ct_mosaic_free(k);
-    int64_t per_score = kernel == CT__SPLASH_FORWARD ? FORWARD_BYTES : BACKWARD_BYTES;
-    if (s.element == CT_MOSAIC_F32) per_score += F32_MORE_BYTES;
-    return buffers + q * keys * per_score + OTHER_BYTES;
+    return bytes;
 }
 
 /* The sizes of a kernel that may be made smaller, with the recipe's names. */

@@ -134,6 +134,6 @@ ct_mosaic *ct__splash_forward(const ct__splash *s)
     double bytes = (s->element == CT_MOSAIC_F32 ? 4.0 : 2.0) * (double)dim;
     ct_mosaic_cost(k, 4 * pairs * (double)dim, pairs,
                    (2 * (double)s->rows * (double)s->q_len + 2 * (double)(s->rows / s->group * s->kv_len)) * bytes);
-    ct_mosaic_limit(k, s->vector_bytes);
+    ct_mosaic_limit(k, ct__splash_estimate(k, s, rows * s->blocks.kv_compute, false));
     return k;
 }
