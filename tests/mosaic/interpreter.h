@@ -2,13 +2,14 @@
  * prefetched scalars. It reads the text alone, so what a TPU is given is what is checked.
  *
  * Beside wrong types and shapes it refuses
- *   a tile that leaves its window, a window that leaves its array
- *   scratch or an output read before it is written (scratch is empty after a parallel index has moved on)
- *   an output's block visited again after its window has moved on, or left before all of it is written, or never
- * visited a value used outside of the branch that makes it
  *
- * Arithmetic is that of the chips: f32 and i32 element by element, bf16 only stored, converted and multiplied, products
- * summed in f32.
+ *   a tile that leaves its window; a window that shows nothing of its array
+ *   scratch or an output read before it is written (scratch is empty after a parallel index has moved on)
+ *   an output's block visited again after its window has moved on, left before all of it is written, or never visited
+ *   a value used outside of the branch that makes it
+ *
+ * Where a window reaches beyond its array it reads NaN and writes nothing. Arithmetic is that of the chips: f32 and i32
+ * element by element, bf16 only stored, converted and multiplied, products summed in f32.
  */
 #ifndef CT_TESTS_MOSAIC_INTERPRETER_H
 #define CT_TESTS_MOSAIC_INTERPRETER_H

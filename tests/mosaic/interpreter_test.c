@@ -56,13 +56,14 @@ static void if_at(const sample *s, ct_mosaic_value index, int64_t at)
 }
 
 static float x_values[ROWS * COLUMNS], y_values[2 * 8 * COLUMNS];
+static int64_t missing_rows; /* of both arrays: their windows reach beyond them */
 
 /* Runs the kernel's text, in which `from` (if not NULL) has become `to`. */
 static ct_status *run_edited(const char *kernel, const char *from, const char *to)
 {
     for (int i = 0; i < ROWS * COLUMNS; i++) x_values[i] = (float)(i / COLUMNS);
-    ct_array x = {.dtype = CT_DTYPE_F32, .rank = 2, .sizes = {ROWS, COLUMNS}, .data = x_values};
-    ct_array y = {.dtype = CT_DTYPE_F32, .rank = 2, .sizes = {2 * 8, COLUMNS}, .data = y_values};
+    ct_array x = {.dtype = CT_DTYPE_F32, .rank = 2, .sizes = {ROWS - missing_rows, COLUMNS}, .data = x_values};
+    ct_array y = {.dtype = CT_DTYPE_F32, .rank = 2, .sizes = {2 * 8 - missing_rows, COLUMNS}, .data = y_values};
     ct_str text = {0};
     const char *at = from ? strstr(kernel, from) : NULL;
     if (from) assert_non_null(at);
@@ -109,6 +110,27 @@ static void test_sum(void **state)
             int row = i / COLUMNS % 8;
             assert_true(y_values[i] == (float)(3 * row + 8 + 16));
         }
+    }
+}
+
+static void test_windows_beyond_the_end(void **state)
+{
+    (void)state;
+    sample s = {0};
+    begin(&s, false);
+    emit_sum(&s);
+    memset(y_values, 0, sizeof(y_values));
+    missing_rows = 3;
+    expect_ok(run_sample(&s));
+    missing_rows = 0;
+    for (int row = 0; row < 2 * 8; row++) {
+        float found = y_values[row * COLUMNS];
+        if (row >= 2 * 8 - 3)
+            assert_true(found == 0.0f);
+        else if (row >= 5 && row < 8)
+            assert_true(isnan(found));
+        else
+            assert_true(found == (float)(3 * (row % 8) + 8 + 16));
     }
 }
 
@@ -343,6 +365,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sum),
+        cmocka_unit_test(test_windows_beyond_the_end),
         cmocka_unit_test(test_windows_that_leave),
         cmocka_unit_test(test_tile_that_leaves),
         cmocka_unit_test(test_uninitialised),

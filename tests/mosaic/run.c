@@ -1,4 +1,5 @@
 /* The runner: the grid, and what windows and scratch hold from step to step. */
+#include <math.h>
 #include <string.h>
 
 #include "module.h"
@@ -30,33 +31,38 @@ static bool fits(const mosaic_type *type, const ct_array *array)
 {
     static const ct_dtype dtypes[] = {CT_DTYPE_BOOL, CT_DTYPE_S32, CT_DTYPE_S32, CT_DTYPE_BF16, CT_DTYPE_F32};
     bool same = type->rank == array->rank && dtypes[type->element] == array->dtype;
-    for (int i = 0; same && i < type->rank; i++)
-        same = type->kind == KIND_SMEM ? type->sizes[i] == array->sizes[i] : array->sizes[i] % type->sizes[i] == 0;
-    return same;
+    return same && (type->kind != KIND_SMEM || type->sizes[0] == array->sizes[0]);
 }
 
 /* ---- blocks ---- */
 
+static int64_t num_blocks_of(const ct_array *array, const mosaic_window *window, int dim)
+{
+    return (array->sizes[dim] + window->sizes[dim] - 1) / window->sizes[dim];
+}
+
 static int64_t block_number(const ct_array *array, const mosaic_window *window)
 {
     int64_t number = 0;
-    for (int i = 0; i < array->rank; i++) number = number * (array->sizes[i] / window->sizes[i]) + window->blocks[i];
+    for (int i = 0; i < array->rank; i++) number = number * num_blocks_of(array, window, i) + window->blocks[i];
     return number;
 }
 
 static int64_t num_blocks(const ct_array *array, const mosaic_window *window)
 {
     int64_t number = 1;
-    for (int i = 0; i < array->rank; i++) number *= array->sizes[i] / window->sizes[i];
+    for (int i = 0; i < array->rank; i++) number *= num_blocks_of(array, window, i);
     return number;
 }
 
-/* The index in the array of element i of the shown block. */
+/* The index in the array of element i of the shown block; -1: beyond its end. */
 static int64_t array_index(const ct_array *array, const mosaic_window *window, int64_t element)
 {
     int64_t index = 0, stride = 1;
     for (int i = array->rank - 1; i >= 0; i--) {
-        index += (window->blocks[i] * window->sizes[i] + element % window->sizes[i]) * stride;
+        int64_t at = window->blocks[i] * window->sizes[i] + element % window->sizes[i];
+        if (at >= array->sizes[i]) return -1;
+        index += at * stride;
         element /= window->sizes[i];
         stride *= array->sizes[i];
     }
@@ -70,11 +76,12 @@ static void fetch(run *r, int index)
     const ct_array *array = window_array(r, index);
     window->num_fetches++;
     for (int64_t i = 0; i < value->count; i++) {
-        double number = ct_array_get(array, array_index(array, window, i));
+        int64_t at = array_index(array, window, i);
+        double number = at < 0 ? NAN : ct_array_get(array, at);
         if (value->floats)
             value->floats[i] = (float)number;
         else
-            value->integers[i] = (int32_t)number;
+            value->integers[i] = at < 0 ? INT32_MAX : (int32_t)number;
         value->written[i] = true;
     }
 }
@@ -87,10 +94,11 @@ static ct_status *flush(run *r, int index)
     ct_array *array = &r->results[index - r->num_inputs];
     int64_t block = block_number(array, window);
     for (int64_t i = 0; i < value->count; i++) {
+        int64_t at = array_index(array, window, i);
+        if (at < 0) continue;
         EXPECT(value->written[i], "output %d leaves block %lld with element %lld not written", index - r->num_inputs,
                (long long)block, (long long)i);
-        ct_array_set(array, array_index(array, window, i),
-                     value->floats ? (double)value->floats[i] : value->integers[i]);
+        ct_array_set(array, at, value->floats ? (double)value->floats[i] : value->integers[i]);
     }
     window->visited[block] = true;
     window->is_shown = false;
@@ -123,7 +131,7 @@ static ct_status *move_window(run *r, int index)
     bool moves = !window->is_shown;
     for (int i = 0; i < array->rank; i++) {
         blocks[i] = window->transform->results[i]->integers[0];
-        EXPECT(blocks[i] >= 0 && (blocks[i] + 1) * window->sizes[i] <= array->sizes[i],
+        EXPECT(blocks[i] >= 0 && blocks[i] < num_blocks_of(array, window, i),
                "window %d leaves its array: block %lld of dim %d, of size %lld", index, (long long)blocks[i], i,
                (long long)array->sizes[i]);
         moves = moves || blocks[i] != window->blocks[i];

@@ -41,13 +41,11 @@ static ct_dtype dtype_of(ct_mosaic_element element)
     return element == CT_MOSAIC_I32 ? CT_DTYPE_S32 : element == CT_MOSAIC_BF16 ? CT_DTYPE_BF16 : CT_DTYPE_F32;
 }
 
-/* An array must fit its window: dtype, rank, sizes that are multiples. */
+/* An array must fit its window: dtype, rank; of prefetched scalars the count. */
 static void check(const ct_mosaic *k, const ct_tensor *x, const ct_mosaic_value *window)
 {
     bool fits = x->rank == window->rank && x->dtype == dtype_of(window->element);
-    for (int i = 0; fits && i < x->rank; i++)
-        fits = window->kind == CT_MOSAIC_SMEM ? x->axes[i].size == window->sizes[i]
-                                              : x->axes[i].size % window->sizes[i] == 0;
+    if (fits && window->kind == CT_MOSAIC_SMEM) fits = x->axes[0].size == window->sizes[0];
     if (fits) return;
     ct_str type;
     ct_str_init(&type);

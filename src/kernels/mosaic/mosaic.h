@@ -13,8 +13,9 @@
  *
  * Declarations stand in that order, then the body. The grid runs with its last index fastest; for every step the
  * windows hold the blocks of their arrays that their transforms name (in blocks, not elements), fetched ahead. An
- * output's block goes back to memory when its window moves on, and must not be visited again afterwards. Scratch keeps
- * its contents from step to step, but not across a parallel index.
+ * output's block goes back to memory when its window moves on, and must not be visited again afterwards. The last block
+ * of a dim may reach beyond its array: there a window reads anything (NaN too) and writes nothing. Scratch keeps its
+ * contents from step to step, but not across a parallel index.
  *
  * Values are SSA names with types. Two-dimensional vectors and scalars do; builders infer types, and bring a scalar, a
  * row or a column to the shape of the other operand. Mistakes in a kernel are bugs and abort. A kernel belongs to one
@@ -58,7 +59,7 @@ ct_mosaic_value ct_mosaic_prefetch(ct_mosaic *k, int64_t count);
 
 /* Which block of its array a window shows: sets one i32 per dim, from grid indices and prefetched scalars alone. */
 typedef void ct_mosaic_transform(ct_mosaic *k, const void *context, ct_mosaic_value *out_blocks);
-/* The array's sizes must be multiples of the window's. The transform is called at once. */
+/* The transform is called at once. */
 ct_mosaic_value ct_mosaic_input(ct_mosaic *k, ct_mosaic_element element, int rank, const int64_t *sizes,
                                 ct_mosaic_transform *transform, const void *context);
 ct_mosaic_value ct_mosaic_output(ct_mosaic *k, ct_mosaic_element element, int rank, const int64_t *sizes,
@@ -103,6 +104,7 @@ ct_mosaic_value ct_mosaic_transpose(ct_mosaic *k, ct_mosaic_value x);
 ct_mosaic_value ct_mosaic_iota(ct_mosaic *k, int64_t rows, int64_t columns, int dim); /* i32 */
 ct_mosaic_value ct_mosaic_row_max(ct_mosaic *k, ct_mosaic_value x);                   /* [rows 1] */
 ct_mosaic_value ct_mosaic_row_sum(ct_mosaic *k, ct_mosaic_value x);                   /* [rows 1] */
+ct_mosaic_value ct_mosaic_column_max(ct_mosaic *k, ct_mosaic_value x);                /* [1 columns] */
 ct_mosaic_value ct_mosaic_column_sum(ct_mosaic *k, ct_mosaic_value x);                /* [1 columns] */
 
 /* f32 product that sums over dim_a of a and dim_b of b (0 or 1); operands of f32 are multiplied in full precision. */

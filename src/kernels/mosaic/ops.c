@@ -313,6 +313,11 @@ ct_mosaic_value ct_mosaic_row_sum(ct_mosaic *k, ct_mosaic_value x)
     return reduce(k, "add", 0, x, 1);
 }
 
+ct_mosaic_value ct_mosaic_column_max(ct_mosaic *k, ct_mosaic_value x)
+{
+    return reduce(k, "maximumf", -INFINITY, x, 0);
+}
+
 ct_mosaic_value ct_mosaic_column_sum(ct_mosaic *k, ct_mosaic_value x)
 {
     return reduce(k, "add", 0, x, 0);
