@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/log.h"
 #include "graph/node.h"
 
 /* From here on the lean forms are no slower (benchmarks/attention, benchmarks/loss); below, one matrix is cheaper than
@@ -35,6 +36,10 @@ ct_kernel_form ct_attention_form(const ct_kernels *kernels, int64_t num_keys, co
 {
     *out_why = "asked for";
     if (kernels->attention != CT_KERNEL_AUTO) return kernels->attention;
+    if (kernels->platform && !strcmp(kernels->platform, "tpu")) {
+        *out_why = "TPU";
+        return CT_KERNEL_MOSAIC;
+    }
     return best_form(kernels, num_keys >= LEAN_ATTENTION_KEYS, "512 keys or more", "fewer than 512 keys", out_why);
 }
 
@@ -44,6 +49,12 @@ ct_kernel_form ct_loss_form(const ct_kernels *kernels, int64_t num_rows, int64_t
     if (kernels->loss != CT_KERNEL_AUTO) return kernels->loss;
     return best_form(kernels, num_rows >= LEAN_LOSS_LOGITS / vocab, "2^22 logits or more", "fewer than 2^22 logits",
                      out_why);
+}
+
+void ct__kernels_fell_back(ct_graph *graph, const char *kernel, const char *why_not)
+{
+    if (!graph->kernels_warned) ct_warning("%s takes the portable form: %s", kernel, why_not);
+    graph->kernels_warned = true;
 }
 
 const char *ct_kernel_form_name(ct_kernel_form form)

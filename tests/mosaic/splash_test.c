@@ -40,8 +40,9 @@ typedef struct splash_case {
     position_kind positions;
     double scale, soft_cap;
     int64_t dp, tp, cp; /* 0: 1 */
-    bool in_parts;      /* the fused backward's scratch holds one block of queries */
-    int64_t busy;       /* not 0: steps of the forward kernel that compute */
+    bool ring;
+    bool in_parts; /* the fused backward's scratch holds one block of queries */
+    int64_t busy;  /* not 0: steps of the forward kernel that compute */
 } splash_case;
 
 #define F32 CT_DTYPE_F32
@@ -139,6 +140,34 @@ static const splash_case CASES[] = {
      .dtype = F32,
      .tp = 4},
     {.name = "cp 2, gathered", .seq = 512, .heads = 2, .kv_heads = 1, .causal = true, .dtype = F32, .cp = 2},
+    {.name = "cp 4, ring", .seq = 512, .causal = true, .soft_cap = 2, .dtype = F32, .cp = 4, .ring = true},
+    {.name = "cp 2, ring, full, separate backward",
+     .seq = 300,
+     .heads = 2,
+     .kv_heads = 1,
+     .cp = 2,
+     .ring = true,
+     .blocks = {.separate_backward = true}},
+    {.name = "cp 2, ring, rows that see nothing",
+     .seq = 520,
+     .causal = true,
+     .positions = EARLY,
+     .dtype = F32,
+     .cp = 2,
+     .ring = true},
+    {.name = "cp 2, tp 2, dp 2, ring, documents",
+     .batch = 2,
+     .seq = 512,
+     .heads = 4,
+     .kv_heads = 2,
+     .causal = true,
+     .segments = true,
+     .positions = DOCUMENTS,
+     .dtype = F32,
+     .dp = 2,
+     .tp = 2,
+     .cp = 2,
+     .ring = true},
     {.name = "cp 2, tp 2, dp 2, head-tail",
      .batch = 2,
      .seq = 512,
@@ -294,8 +323,8 @@ static void run(ct_client *client, const splash_case *c, ct_dtype dtype, const c
     int num_calls;
     char *printed = text_of(build(c, dtype, kernels, parallel)), *text = mosaic_rewrite(printed, &num_calls);
     bool is_separate = kernels && kernels->attention_blocks.separate_backward;
-    assert_int_equal(num_calls, kernels ? 2 + is_separate : 0);
-    assert_int_equal(strstr(text, "stablehlo.while") != NULL, kernels && c->in_parts);
+    assert_int_equal(num_calls, kernels ? (2 + is_separate) * (1 + c->ring) : 0);
+    assert_int_equal(strstr(text, "stablehlo.while") != NULL, kernels && (c->in_parts || c->ring));
     size_t num_devices = parallel ? (size_t)parallel->mesh.num_devices : 1;
     static const ct_named_value fast = {.name = "xla_backend_optimization_level", .type = CT_VALUE_INT, .integer = 0};
     ct_executable *executable = ct_test_compile(
@@ -353,7 +382,7 @@ static const ct_sharding_table TABLE = {.axes = AXES, .num_axes = CT_COUNT(AXES)
 
 static ct_parallel parallel_of(const splash_case *c)
 {
-    ct_parallel parallel = {.table = &TABLE, .rotate = CT_ROTATE_ALLGATHER};
+    ct_parallel parallel = {.table = &TABLE, .rotate = c->ring ? CT_ROTATE_RING : CT_ROTATE_ALLGATHER};
     ct_mesh_opts opts = {.degrees = {1, or_one(c->dp), or_one(c->cp), or_one(c->tp)},
                          .num_devices = or_one(c->dp) * or_one(c->cp) * or_one(c->tp),
                          .num_kv_heads = kv_heads_of(c)};
@@ -437,6 +466,20 @@ static void test_refusals(void **state)
     expect_refused(&c, CT_DTYPE_BF16, &kernels, "a scale above 0");
 }
 
+/* Auto on a TPU: these kernels, where they can be had. */
+static void test_auto(void **state)
+{
+    (void)state;
+    splash_case c = {.name = "auto", .seq = 256, .causal = true};
+    ct_kernels kernels = {.platform = "tpu", .chip = "v6e"};
+    char *text = text_of(build(&c, CT_DTYPE_BF16, &kernels, NULL));
+    assert_non_null(strstr(text, "tpu_custom_call"));
+    free(text);
+    text = text_of(build(&c, CT_DTYPE_F16, &kernels, NULL));
+    assert_null(strstr(text, "tpu_custom_call"));
+    free(text);
+}
+
 /* What is refused names sizes that are then taken. */
 static void test_sizes_that_fit(void **state)
 {
@@ -483,6 +526,7 @@ static void test_size_of_program(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_table), cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_sizes_that_fit), cmocka_unit_test(test_size_of_program)};
+                                       cmocka_unit_test(test_auto), cmocka_unit_test(test_sizes_that_fit),
+                                       cmocka_unit_test(test_size_of_program)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

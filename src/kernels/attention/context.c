@@ -230,10 +230,11 @@ ct_tensor *ct__context_attention(const char *loc, ct_tensor *q, ct_tensor *k, ct
     context->degree = context->is_region ? parallel->mesh.degrees[CT_MESH_CP] : 1;
     context->cp = context->shared = "";
     bool is_ring = context->degree > 1 && parallel->rotate == CT_ROTATE_RING;
-    context->form = is_ring                      ? &ct__attention_ring
-                    : form == CT_KERNEL_MOSAIC   ? &ct__attention_mosaic
-                    : form == CT_KERNEL_PORTABLE ? &ct__attention_portable
-                                                 : NULL;
+    switch (form) {
+    case CT_KERNEL_MOSAIC: context->form = is_ring ? &ct__attention_mosaic_ring : &ct__attention_mosaic; break;
+    case CT_KERNEL_PORTABLE: context->form = is_ring ? &ct__attention_ring : &ct__attention_portable; break;
+    default: context->form = is_ring ? &ct__attention_ring : NULL;
+    }
     ct_tensor *inputs[CT__CONTEXT_MAX_INPUTS], *outputs[2];
     collect(context, q, k, v, inputs);
     if (!groups_fit(loc, context, k)) return graph->poison;

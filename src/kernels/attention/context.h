@@ -63,7 +63,8 @@ typedef struct ct__attention_form {
     bool gathers; /* parts hold all of k and v; what is returned as their gradients is summed over cp */
 } ct__attention_form;
 
-extern const ct__attention_form ct__attention_ring, ct__attention_portable, ct__attention_mosaic;
+extern const ct__attention_form ct__attention_ring, ct__attention_portable, ct__attention_mosaic,
+    ct__attention_mosaic_ring;
 
 /* Are arrays split over the cp axes of a mesh, and are we outside of manual regions? */
 bool ct__context_wanted(const ct_graph *graph);

@@ -138,7 +138,10 @@ ct_tensor *ct__attention(const char *loc, ct_tensor *q, ct_tensor *k, ct_tensor 
         const char *why_not = ct__splash_why_not(ct_kernels_of(graph), q, k, opts);
         if (why_not && ct_kernels_of(graph)->attention != CT_KERNEL_AUTO)
             return ct__fail(graph, loc, "attention", "%s", why_not);
-        if (why_not) form = CT_KERNEL_PORTABLE;
+        if (why_not) {
+            form = CT_KERNEL_PORTABLE;
+            ct__kernels_fell_back(graph, "attention", why_not);
+        }
     }
     const char *saved_loc = ct__loc_enter(graph, loc);
     bool is_plain = form == CT_KERNEL_DEFINITION && !ct__context_wanted(graph);

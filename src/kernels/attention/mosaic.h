@@ -22,6 +22,7 @@
 
 typedef struct ct__splash {
     ct_mosaic_element element; /* of q, k, v: bf16 or f32 */
+    bool wide;                 /* results and gradients in f32, to be merged with others */
     int64_t rows, heads, group;
     int64_t q_len, kv_len, num_keys; /* padded; keys that there are */
     int64_t head_dim;
@@ -65,6 +66,8 @@ int64_t ct__splash_estimate(const ct_mosaic *k, const ct__splash *s, int64_t num
 bool ct__splash_shrink(ct__splash *s, ct__splash_kernel kernel);
 /* NULL: they fit; else a message that names sizes which do. */
 const char *ct__splash_too_large(ct_graph *graph, const ct__splash *asked, ct__splash_kernel kernel);
+
+ct_mosaic_element ct__splash_results(const ct__splash *s); /* of results and gradients */
 
 /* ---- kernels; operands in this order, those in brackets where the mask wants them ----
  *

@@ -182,7 +182,7 @@ static void begin(ct_mosaic *k, const backward *b)
 static void finish(ct_mosaic *k, const backward *b)
 {
     const ct__splash *s = b->pair.splash;
-    ct_mosaic_element element = b->in_parts ? CT_MOSAIC_F32 : s->element;
+    ct_mosaic_element element = b->in_parts ? CT_MOSAIC_F32 : ct__splash_results(s);
     if (b->dk.id) {
         ct_mosaic_if(k, ct_mosaic_and(k, is_at(k, b->group, s->group - 1), is_at(k, b->step, b->num_steps - 1)));
         ct_mosaic_value dk = all_of(k, b->dk);
@@ -196,7 +196,7 @@ static void finish(ct_mosaic *k, const backward *b)
         ct_mosaic_value place = dq_place(k, b);
         ct_mosaic_value dq = ct_mosaic_load(k, b->dq, &place, 0, b->q_block, 0, s->head_dim);
         dq = ct_mosaic_mul(k, dq, ct_mosaic_float(k, s->scale));
-        ct_mosaic_store(k, ct_mosaic_convert(k, dq, s->element), b->out_dq, NULL, 0, 0);
+        ct_mosaic_store(k, ct_mosaic_convert(k, dq, ct__splash_results(s)), b->out_dq, NULL, 0, 0);
         ct_mosaic_end(k);
     }
 }
@@ -253,8 +253,9 @@ ct_mosaic *ct__splash_dkv(const ct__splash *s, bool fused, int64_t part_blocks)
     declare_inputs(k, &b);
     const int64_t keys[3] = {1, b.kv_block, s->head_dim};
     if (fused)
-        b.out_dq = ct_mosaic_output(k, s->element, 3, (int64_t[]){1, b.q_block, s->head_dim}, place_fused_dq, &b);
-    ct_mosaic_element element = b.in_parts ? CT_MOSAIC_F32 : s->element;
+        b.out_dq =
+            ct_mosaic_output(k, ct__splash_results(s), 3, (int64_t[]){1, b.q_block, s->head_dim}, place_fused_dq, &b);
+    ct_mosaic_element element = b.in_parts ? CT_MOSAIC_F32 : ct__splash_results(s);
     b.out_dk = ct_mosaic_output(k, element, 3, keys, place_keys, &b);
     b.out_dv = ct_mosaic_output(k, element, 3, keys, place_keys, &b);
     if (fused)
@@ -279,7 +280,7 @@ ct_mosaic *ct__splash_dq(const ct__splash *s)
     pair->kv.index = ct_mosaic_grid(k, pair->kv.num_blocks, false);
     ct__splash_declare_tables(k, pair);
     declare_inputs(k, &b);
-    b.out_dq = ct_mosaic_output(k, s->element, 3, (int64_t[]){1, b.q_block, s->head_dim}, place_dq, &b);
+    b.out_dq = ct_mosaic_output(k, ct__splash_results(s), 3, (int64_t[]){1, b.q_block, s->head_dim}, place_dq, &b);
     b.dq = ct_mosaic_scratch(k, CT_MOSAIC_F32, 3, (int64_t[]){1, b.q_block, s->head_dim});
     emit(k, &b, 3);
     return k;

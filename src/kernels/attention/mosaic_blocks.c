@@ -84,6 +84,11 @@ const char *ct__splash_bad_block(ct_graph *graph, const ct_attention_blocks *ask
     return NULL;
 }
 
+ct_mosaic_element ct__splash_results(const ct__splash *s)
+{
+    return s->wide ? CT_MOSAIC_F32 : s->element;
+}
+
 /* ---- vector memory ---- */
 
 /* What libtpu 0.0.52 keeps per score of a block beside windows and scratch, when it compiles for a chip: found by

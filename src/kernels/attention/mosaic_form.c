@@ -16,7 +16,7 @@ static int64_t round_up(int64_t value, int64_t to)
 }
 
 static ct__splash_arrays arrays_of(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k, ct_tensor *v,
-                                   const ct_attention_opts *opts)
+                                   const ct_attention_opts *opts, bool wide)
 {
     int64_t batch = ct_tensor_axis_size(q, "batch"), heads = ct_tensor_axis_size(q, "heads");
     bool is_placed = opts->causal || opts->window > 0;
@@ -25,6 +25,7 @@ static ct__splash_arrays arrays_of(const ct_kernels *kernels, ct_tensor *q, ct_t
     bool has_batch = a.opts.segments || (a.opts.positions && a.opts.positions->rank == 2) ||
                      (a.opts.kv_positions && a.opts.kv_positions->rank == 2);
     a.splash = (ct__splash){.element = q->dtype == CT_DTYPE_F32 ? CT_MOSAIC_F32 : CT_MOSAIC_BF16,
+                            .wide = wide,
                             .rows = batch * heads,
                             .heads = heads,
                             .group = heads / ct_tensor_axis_size(k, "kv_heads"),
@@ -66,10 +67,16 @@ static int list_operands(const ct__splash_arrays *a, int64_t q_block, int64_t kv
     return count + ct__splash_masks(a, q_along_rows, out_operands + count);
 }
 
-void ct__splash_attention(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k, ct_tensor *v,
-                          const ct_attention_opts *opts, ct_tensor *out_outputs[2])
+/* Of x's type as results are. */
+static ct_tensor *as_result(const ct__splash_arrays *a, ct_tensor *x)
 {
-    ct__splash_arrays a = arrays_of(kernels, q, k, v, opts);
+    return a->splash.wide ? ct_convert(x, CT_DTYPE_F32) : x;
+}
+
+void ct__splash_attention(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k, ct_tensor *v,
+                          const ct_attention_opts *opts, bool wide, ct_tensor *out_outputs[2])
+{
+    ct__splash_arrays a = arrays_of(kernels, q, k, v, opts, wide);
     const ct_attention_blocks *blocks = &a.splash.blocks;
     set_lengths(&a, blocks->q, blocks->kv);
     ct_tensor *operands[MAX_OPERANDS], *results[2];
@@ -78,7 +85,8 @@ void ct__splash_attention(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k,
                               ct_arena_printf(&q->graph->arena, "rows=%lld one=1 seq=%lld", (long long)a.splash.rows,
                                               (long long)a.splash.q_len),
                               0);
-    ct_mosaic_call(ct__splash_forward(&a.splash), count, operands, 2, ((ct_tensor *[]){operands[2], like}), results);
+    ct_mosaic_call(ct__splash_forward(&a.splash), count, operands, 2,
+                   ((ct_tensor *[]){as_result(&a, operands[2]), like}), results);
     out_outputs[0] = ct__splash_unrows(results[0], q);
     out_outputs[1] = ct__splash_unnumbers(results[1], q);
 }
@@ -115,7 +123,7 @@ static void gradient_of_queries(ct__splash_arrays *a, const cotangents *c, ct_te
     set_lengths(a, blocks->q_dq, blocks->kv_dq);
     ct_tensor *operands[MAX_OPERANDS], *dq;
     int count = list_operands(a, blocks->q_dq, blocks->kv_dq, false, operands);
-    ct_tensor *like = operands[2];
+    ct_tensor *like = as_result(a, operands[2]);
     count += list_cotangents(c, a->splash.q_len, operands + count);
     ct_mosaic_call(ct__splash_dq(&a->splash), count, operands, 1, &like, &dq);
     *out_dq = ct__splash_unrows(dq, a->q);
@@ -127,7 +135,8 @@ static void gradients_at_once(ct__splash_arrays *a, const cotangents *c, bool fu
     const ct_attention_blocks *blocks = &a->splash.blocks;
     ct_tensor *operands[MAX_OPERANDS], *results[3];
     int count = list_operands(a, blocks->q_dkv, blocks->kv_dkv, false, operands);
-    ct_tensor *likes[3] = {operands[2], operands[3], operands[4]};
+    ct_tensor *likes[3];
+    for (int i = 0; i < 3; i++) likes[i] = as_result(a, operands[2 + i]);
     count += list_cotangents(c, a->splash.q_len, operands + count);
     ct_mosaic *kernel = ct__splash_dkv(&a->splash, fused, a->splash.q_len / blocks->q_dkv);
     ct_mosaic_call(kernel, count, operands, fused ? 3 : 2, fused ? likes : likes + 1, fused ? results : results + 1);
@@ -159,7 +168,7 @@ static void add_part(ct_graph *graph, void *context, ct_tensor *const *carries, 
     operands[count++] = carries[1];
     const char *axes = ct_arena_printf(&graph->arena, "rows=%lld seq=%lld head_dim=%lld", (long long)s->rows,
                                        (long long)(p->part_blocks * s->blocks.q_dkv), (long long)s->head_dim);
-    ct_tensor *likes[3] = {ct_full(graph, p->arrays->q->dtype, axes, 0), carries[0], carries[1]};
+    ct_tensor *likes[3] = {as_result(p->arrays, ct_full(graph, p->arrays->q->dtype, axes, 0)), carries[0], carries[1]};
     ct_mosaic_call(ct__splash_dkv(s, true, p->part_blocks), count, operands, 3, likes, results);
     out_slices[0] = results[0];
     out_carries[0] = results[1];
@@ -188,16 +197,16 @@ static void gradients_in_parts(ct__splash_arrays *a, const cotangents *c, int64_
     ct_scan(graph, &opts, add_part, &p, carries, &dq);
     dq = ct_merge(ct_transpose(dq, "rows part seq head_dim"), "part seq", "seq");
     out_gradients[0] = ct__splash_unrows(dq, a->q);
-    ct_tensor *dk = ct_convert(ct_mul_scalar(carries[0], a->splash.scale), a->k->dtype);
-    out_gradients[1] = ct__splash_unrows(dk, a->k);
-    out_gradients[2] = ct__splash_unrows(ct_convert(carries[1], a->v->dtype), a->v);
+    ct_tensor *dk = ct_mul_scalar(carries[0], a->splash.scale), *dv = carries[1];
+    out_gradients[1] = ct__splash_unrows(a->splash.wide ? dk : ct_convert(dk, a->k->dtype), a->k);
+    out_gradients[2] = ct__splash_unrows(a->splash.wide ? dv : ct_convert(dv, a->v->dtype), a->v);
 }
 
 void ct__splash_gradients(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k, ct_tensor *v,
                           const ct_attention_opts *opts, ct_tensor *result, ct_tensor *lse, ct_tensor *d_result,
-                          ct_tensor *d_lse, ct_tensor *out_gradients[3])
+                          ct_tensor *d_lse, bool wide, ct_tensor *out_gradients[3])
 {
-    ct__splash_arrays a = arrays_of(kernels, q, k, v, opts);
+    ct__splash_arrays a = arrays_of(kernels, q, k, v, opts, wide);
     const ct_attention_blocks *blocks = &a.splash.blocks;
     cotangents c = cotangents_of(result, lse, d_result, d_lse);
     set_lengths(&a, blocks->q_dkv, blocks->kv_dkv);
@@ -232,7 +241,7 @@ const char *ct__splash_why_not(const ct_kernels *kernels, ct_tensor *q, ct_tenso
         return "the mosaic form takes a scale above 0; ask for portable or definition";
     const char *bad = ct__splash_bad_block(graph, &kernels->attention_blocks);
     if (bad) return bad;
-    ct__splash s = arrays_of(kernels, q, k, k, opts).splash;
+    ct__splash s = arrays_of(kernels, q, k, k, opts, false).splash;
     s.q_len = ct_tensor_axis_size(q, "seq");
     if (!s.blocks.separate_backward)
         return first_of(ct__splash_too_large(graph, &s, CT__SPLASH_FORWARD),
@@ -244,14 +253,14 @@ const char *ct__splash_why_not(const ct_kernels *kernels, ct_tensor *q, ct_tenso
 
 static void form_forward(const ct__context *context, const ct__context_parts *local, ct_tensor *out_outputs[2])
 {
-    ct__splash_attention(context->kernels, local->q, local->k, local->v, &local->opts, out_outputs);
+    ct__splash_attention(context->kernels, local->q, local->k, local->v, &local->opts, false, out_outputs);
 }
 
 static void form_backward(const ct__context *context, const ct__context_parts *local, const ct__attention_saved *saved,
                           ct_tensor *out_gradients[3])
 {
     ct__splash_gradients(context->kernels, local->q, local->k, local->v, &local->opts, saved->result, saved->lse,
-                         saved->d_result, saved->d_lse, out_gradients);
+                         saved->d_result, saved->d_lse, false, out_gradients);
 }
 
 const ct__attention_form ct__attention_mosaic = {.forward = form_forward, .backward = form_backward, .gathers = true};

@@ -8,13 +8,13 @@
 /* Why these arguments cannot be had, and what to do, in the graph's memory; NULL: they can. */
 const char *ct__splash_why_not(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k, const ct_attention_opts *opts);
 
-/* out_outputs: the result, in q's type; the log-sum-exp, f32 [batch heads seq]. */
+/* out_outputs: the result, in q's type or (wide) in f32; the log-sum-exp, f32 [batch heads seq]. */
 void ct__splash_attention(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k, ct_tensor *v,
-                          const ct_attention_opts *opts, ct_tensor *out_outputs[2]);
-/* out_gradients: of q, k and v in their types; result, lse: of ct__splash_attention (lse may be of more keys than
- * these); d_lse may be NULL. */
+                          const ct_attention_opts *opts, bool wide, ct_tensor *out_outputs[2]);
+/* out_gradients: of q, k and v in their types or in f32; result, lse: of ct__splash_attention (lse may be of more keys
+ * than these); d_lse may be NULL. */
 void ct__splash_gradients(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k, ct_tensor *v,
                           const ct_attention_opts *opts, ct_tensor *result, ct_tensor *lse, ct_tensor *d_result,
-                          ct_tensor *d_lse, ct_tensor *out_gradients[3]);
+                          ct_tensor *d_lse, bool wide, ct_tensor *out_gradients[3]);
 
 #endif

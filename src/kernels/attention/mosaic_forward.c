@@ -97,7 +97,7 @@ static void finish(ct_mosaic *k, const forward *f)
     factor = ct_mosaic_select(k, seen, factor, ct_mosaic_float(k, 0));
     ct_mosaic_value sum = ct_mosaic_load(k, f->sum, NULL, 0, rows, 0, s->head_dim);
     sum = ct_mosaic_mul(k, sum, ct_mosaic_widen(k, factor, s->head_dim));
-    ct_mosaic_store(k, ct_mosaic_convert(k, sum, s->element), f->result, NULL, 0, 0);
+    ct_mosaic_store(k, ct_mosaic_convert(k, sum, ct__splash_results(s)), f->result, NULL, 0, 0);
     ct_mosaic_value lse = ct_mosaic_mul(k, max, ct_mosaic_float(k, f->unit));
     lse = ct_mosaic_add(k, lse, ct_mosaic_log(k, total));
     lse = ct_mosaic_select(k, seen, lse, ct_mosaic_float(k, -INFINITY));
@@ -122,7 +122,7 @@ ct_mosaic *ct__splash_forward(const ct__splash *s)
     f.k = ct_mosaic_input(k, s->element, 3, (int64_t[]){1, keys, dim}, place_keys, &f);
     f.v = ct_mosaic_input(k, s->element, 3, (int64_t[]){1, keys, dim}, place_keys, &f);
     ct__splash_declare_masks(k, pair);
-    f.result = ct_mosaic_output(k, s->element, 3, (int64_t[]){1, rows, dim}, place_queries, &f);
+    f.result = ct_mosaic_output(k, ct__splash_results(s), 3, (int64_t[]){1, rows, dim}, place_queries, &f);
     f.lse = ct_mosaic_output(k, CT_MOSAIC_F32, 3, (int64_t[]){1, 1, rows}, place_row, &f);
     f.max = ct_mosaic_scratch(k, CT_MOSAIC_F32, 2, (int64_t[]){rows, CT_MOSAIC_LANES});
     f.total = ct_mosaic_scratch(k, CT_MOSAIC_F32, 2, (int64_t[]){rows, CT_MOSAIC_LANES});
