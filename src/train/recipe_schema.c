@@ -149,7 +149,7 @@ const ct__recipe_key ct__recipe_keys[] = {
     {"splash_attention_kernel", "use_splash_attention_kernel", CT__RECIPE_BOOL,
      AT(splash_attention_kernel.use_splash_attention_kernel), "false",
      .aliases = "splash_attention_kernel.use_tokamax_splash_attention_kernel",
-     .help = "attention block by block whatever seq_len: on tpu as kernels.attention = auto, elsewhere portable"},
+     .help = "attention block by block whatever seq_len: on tpu by ctitan's kernels, elsewhere portable"},
     {"splash_attention_kernel", "sa_block_q", CT__RECIPE_INT, AT(splash_attention_kernel.sa_block_q), "0", .min = 0,
      .max = MAX_COUNT, .help = "queries of a block, forward; 0, of all blocks: tuned for the chip"},
     {"splash_attention_kernel", "sa_block_kv", CT__RECIPE_INT, AT(splash_attention_kernel.sa_block_kv), "0", .min = 0,

@@ -119,9 +119,9 @@ ct_status *ct_recipe_parallel(const ct_recipe *recipe, const ct_model *model, in
 }
 
 /* What a flag of the TPU fork makes of a form that is left to us. */
-static ct_kernel_form asked_form(ct_kernel_form form, bool has_flag, bool on_tpu)
+static ct_kernel_form asked_form(ct_kernel_form form, bool has_flag, ct_kernel_form with_flag)
 {
-    return form == CT_KERNEL_AUTO && has_flag && !on_tpu ? CT_KERNEL_PORTABLE : form;
+    return form == CT_KERNEL_AUTO && has_flag ? with_flag : form;
 }
 
 ct_kernels ct_recipe_kernels(const ct_recipe *recipe, const char *device_kind)
@@ -130,8 +130,10 @@ ct_kernels ct_recipe_kernels(const ct_recipe *recipe, const char *device_kind)
     bool on_tpu = !strcmp(platform, "tpu"), use_splash = recipe->splash_attention_kernel.use_splash_attention_kernel;
     bool use_loss = recipe->loss_kernel.use_loss_kernel;
     ct_kernels kernels = {
-        .attention = asked_form(recipe->kernels.attention, use_splash, on_tpu),
-        .loss = asked_form(recipe->kernels.loss, use_loss, on_tpu && recipe->loss_kernel.enable_pallas_loss_kernel),
+        .attention = asked_form(recipe->kernels.attention, use_splash, on_tpu ? CT_KERNEL_MOSAIC : CT_KERNEL_PORTABLE),
+        .loss =
+            asked_form(recipe->kernels.loss, use_loss,
+                       on_tpu && recipe->loss_kernel.enable_pallas_loss_kernel ? CT_KERNEL_AUTO : CT_KERNEL_PORTABLE),
         .platform = platform,
         .chip = ct_chip_name(device_kind),
         .attention_blocks = {.q = recipe->splash_attention_kernel.sa_block_q,

@@ -42,7 +42,7 @@ static void test_flags_of_the_fork(void **state)
     assert_true(kernels.attention_blocks.separate_backward);
     assert_int_equal(kernels.loss_blocks.vocab, 2048);
     kernels = ct_recipe_kernels(recipe, "TPU7x"); /* the best there is */
-    assert_int_equal(kernels.attention, CT_KERNEL_AUTO);
+    assert_int_equal(kernels.attention, CT_KERNEL_MOSAIC);
     assert_int_equal(kernels.loss, CT_KERNEL_AUTO);
     ct_recipe_free(recipe);
 

@@ -43,6 +43,7 @@ typedef struct splash_case {
     bool ring;
     bool in_parts; /* the fused backward's scratch holds one block of queries */
     int64_t busy;  /* not 0: steps of the forward kernel that compute */
+    bool is_drawn; /* whether some query sees nothing is not known */
 } splash_case;
 
 #define F32 CT_DTYPE_F32
@@ -370,7 +371,7 @@ static void compare(const splash_case *c, const ct_array *found, const ct_array 
         if (!(worst <= tolerance * fmax(largest, 0.1)))
             fail_msg("%s: %s is off by %g of %g", c->name, OUTPUT_NAMES[i], worst, largest);
     }
-    assert_int_equal(num_empty > 0, c->positions == EARLY);
+    if (!c->is_drawn) assert_int_equal(num_empty > 0, c->positions == EARLY);
 }
 
 static const ct_sharding_axis AXES[] = {{"batch", "dp", NULL, false},
@@ -403,27 +404,87 @@ static ct_kernels kernels_of(const splash_case *c)
                         .vector_bytes = c->in_parts ? 6 << 20 : 0};
 }
 
+/* The kernels against the definition in f64, on the same values. */
+static void check_case(ct_client *client, const splash_case *c)
+{
+    const char *only = getenv("CTITAN_TEST_CASE");
+    if (only && !strstr(c->name, only)) return;
+    ct_array expected[NUM_OUTPUTS], found[NUM_OUTPUTS];
+    run(client, c, CT_DTYPE_F64, NULL, NULL, expected);
+    ct_parallel parallel = parallel_of(c);
+    ct_kernels kernels = kernels_of(c);
+    run(client, c, dtype_of(c), &kernels, parallel.mesh.num_devices > 1 ? &parallel : NULL, found);
+    compare(c, found, expected);
+    int64_t busy = mosaic_take_busy_steps("ctitan_splash_forward");
+    if (c->busy) assert_int_equal(busy, c->busy);
+    for (int i = 0; i < NUM_OUTPUTS; i++) {
+        ct_array_free(&found[i]);
+        ct_array_free(&expected[i]);
+    }
+}
+
+static ct_client *client_new(void)
+{
+    ct_client *client = ct_test_client(8);
+    expect_ok(mosaic_register(ct_client_plugin(client)));
+    return client;
+}
+
 static void test_table(void **state)
 {
     (void)state;
-    ct_client *client = ct_test_client(8);
-    expect_ok(mosaic_register(ct_client_plugin(client)));
-    const char *only = getenv("CTITAN_TEST_CASE");
-    for (size_t n = 0; n < CT_COUNT(CASES); n++) {
-        const splash_case *c = &CASES[n];
-        if (only && !strstr(c->name, only)) continue;
-        ct_array expected[NUM_OUTPUTS], found[NUM_OUTPUTS];
-        run(client, c, CT_DTYPE_F64, NULL, NULL, expected);
-        ct_parallel parallel = parallel_of(c);
-        ct_kernels kernels = kernels_of(c);
-        run(client, c, dtype_of(c), &kernels, parallel.mesh.num_devices > 1 ? &parallel : NULL, found);
-        compare(c, found, expected);
-        int64_t busy = mosaic_take_busy_steps("ctitan_splash_forward");
-        if (c->busy) assert_int_equal(busy, c->busy);
-        for (int i = 0; i < NUM_OUTPUTS; i++) {
-            ct_array_free(&found[i]);
-            ct_array_free(&expected[i]);
-        }
+    ct_client *client = client_new();
+    for (size_t n = 0; n < CT_COUNT(CASES); n++) check_case(client, &CASES[n]);
+    ct_client_free(client);
+}
+
+/* ---- combinations, drawn ---- */
+
+typedef struct dice {
+    uint32_t number, throws;
+} dice;
+
+/* 0 .. sides - 1 */
+static int64_t draw(dice *d, int64_t sides)
+{
+    uint32_t bits[2];
+    ct_threefry((const uint32_t[2]){d->number, 11}, (const uint32_t[2]){d->throws++, 0}, bits);
+    return (int64_t)(bits[0] % (uint32_t)sides);
+}
+
+static splash_case draw_case(uint32_t number)
+{
+    static const int64_t dims[] = {64, 96, 128, 256}, groups[] = {1, 2, 3, 8};
+    static char name[32];
+    dice d = {.number = number};
+    splash_case c = {.name = name, .is_drawn = true, .dtype = draw(&d, 2) ? F32 : CT_DTYPE_BF16};
+    snprintf(name, sizeof(name), "drawn %u", number);
+    c.batch = 1 + draw(&d, 2);
+    c.seq = 1 + draw(&d, 400);
+    c.kv_heads = 1 + draw(&d, 2);
+    c.heads = c.kv_heads * groups[draw(&d, 4)];
+    c.head_dim = dims[draw(&d, 4)];
+    c.causal = draw(&d, 3) > 0;
+    c.window = draw(&d, 3) ? 0 : 1 + draw(&d, 200);
+    c.segments = draw(&d, 2) > 0;
+    c.soft_cap = draw(&d, 3) ? 0 : 3;
+    static const position_kind positions[] = {IN_ORDER, SHIFTED, BACKWARD, DOCUMENTS};
+    c.positions = positions[draw(&d, 4)];
+    c.blocks.separate_backward = draw(&d, 2) > 0;
+    int64_t *const sizes[] = {&c.blocks.q,      &c.blocks.kv,   &c.blocks.q_dkv,
+                              &c.blocks.kv_dkv, &c.blocks.q_dq, &c.blocks.kv_dq};
+    for (size_t i = 0; i < CT_COUNT(sizes); i++) *sizes[i] = 128 * (1 + draw(&d, 3));
+    return c;
+}
+
+static void test_drawn(void **state)
+{
+    (void)state;
+    const char *wanted = getenv("CTITAN_TEST_DRAWN"); /* how many, for more than a regular run */
+    ct_client *client = client_new();
+    for (uint32_t n = 0; n < (wanted ? strtoul(wanted, NULL, 10) : 8); n++) {
+        splash_case c = draw_case(n);
+        check_case(client, &c);
     }
     ct_client_free(client);
 }
@@ -466,18 +527,62 @@ static void test_refusals(void **state)
     expect_refused(&c, CT_DTYPE_BF16, &kernels, "a scale above 0");
 }
 
-/* Auto on a TPU: these kernels, where they can be had. */
+static void expect_kernels(const splash_case *c, ct_dtype dtype, const ct_kernels *kernels, bool wanted)
+{
+    char *text = text_of(build(c, dtype, kernels, NULL));
+    assert_int_equal(strstr(text, "tpu_custom_call") != NULL, wanted);
+    free(text);
+}
+
+/* Auto on a TPU: these kernels, where they can be had. What is asked for is not to be had otherwise. */
 static void test_auto(void **state)
 {
     (void)state;
     splash_case c = {.name = "auto", .seq = 256, .causal = true};
     ct_kernels kernels = {.platform = "tpu", .chip = "v6e"};
-    char *text = text_of(build(&c, CT_DTYPE_BF16, &kernels, NULL));
-    assert_non_null(strstr(text, "tpu_custom_call"));
+    expect_kernels(&c, CT_DTYPE_BF16, &kernels, true);
+    expect_kernels(&c, CT_DTYPE_F16, &kernels, false);
+    kernels.attention_blocks.kv = 128;
+    expect_refused(&c, CT_DTYPE_F16, &kernels, "takes bf16 and f32, found f16");
+
+    c = (splash_case){
+        .name = "auto", .seq = 8192, .head_dim = 256, .soft_cap = 3, .segments = true, .positions = DOCUMENTS};
+    kernels = (ct_kernels){.platform = "tpu", .chip = "tpu7x"}; /* whose tuned blocks are too large in f32 */
+    expect_kernels(&c, F32, &kernels, true);
+    kernels.vector_bytes = 16 << 20;
+    expect_kernels(&c, F32, &kernels, true);
+    kernels.vector_bytes = 1 << 20;
+    expect_kernels(&c, F32, &kernels, false);
+    kernels = (ct_kernels){
+        .platform = "tpu", .chip = "tpu7x", .attention_blocks = {.q = 2048, .kv = 2048, .kv_compute = 2048}};
+    expect_refused(&c, F32, &kernels,
+                   "and a kernel may take 64 MiB; set sa_block_q, sa_block_kv, sa_block_kv_compute to ");
+}
+
+static double flops_of(const splash_case *c, int call)
+{
+    ct_kernels kernels = kernels_of(c);
+    char *text = text_of(build(c, CT_DTYPE_BF16, &kernels, NULL)), *at = text;
+    for (int i = 0; i <= call && at; i++) at = strstr(at + 1, "flops");
+    assert_non_null(at);
+    double flops = strtod(at + strcspn(at, ":") + 1, NULL);
     free(text);
-    text = text_of(build(&c, CT_DTYPE_F16, &kernels, NULL));
-    assert_null(strstr(text, "tpu_custom_call"));
-    free(text);
+    return flops;
+}
+
+/* What XLA is told that a kernel costs: two products forward, five backward, of what the mask shows. */
+static void test_costs(void **state)
+{
+    (void)state;
+    splash_case c = {.name = "costs", .batch = 2, .seq = 4096, .heads = 3, .head_dim = 128};
+    double product = 2.0 * 2 * 3 * 4096 * 4096 * 128;
+    assert_true(flops_of(&c, 0) == 2 * product && flops_of(&c, 1) == 5 * product);
+    c.causal = true;
+    assert_true(flops_of(&c, 0) == product && flops_of(&c, 1) == 2.5 * product);
+    c.window = 1024;
+    assert_true(flops_of(&c, 0) == product / 2);
+    c.blocks.separate_backward = true;
+    assert_true(flops_of(&c, 1) + flops_of(&c, 2) == 7 * product / 4);
 }
 
 /* What is refused names sizes that are then taken. */
@@ -525,8 +630,9 @@ static void test_size_of_program(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table), cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_auto), cmocka_unit_test(test_sizes_that_fit),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table),          cmocka_unit_test(test_drawn),
+                                       cmocka_unit_test(test_refusals),       cmocka_unit_test(test_auto),
+                                       cmocka_unit_test(test_costs),          cmocka_unit_test(test_sizes_that_fit),
                                        cmocka_unit_test(test_size_of_program)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

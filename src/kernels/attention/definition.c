@@ -136,7 +136,7 @@ ct_tensor *ct__attention(const char *loc, ct_tensor *q, ct_tensor *k, ct_tensor 
     ct_kernel_form form = ct_attention_form(ct_kernels_of(graph), ct_tensor_axis_size(k, "kv_seq"), &why);
     if (form == CT_KERNEL_MOSAIC) {
         const char *why_not = ct__splash_why_not(ct_kernels_of(graph), q, k, opts);
-        if (why_not && ct_kernels_of(graph)->attention != CT_KERNEL_AUTO)
+        if (why_not && ct__splash_is_asked(ct_kernels_of(graph)))
             return ct__fail(graph, loc, "attention", "%s", why_not);
         if (why_not) {
             form = CT_KERNEL_PORTABLE;

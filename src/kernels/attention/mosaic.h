@@ -64,8 +64,13 @@ int64_t ct__splash_vector_bytes(const ct__splash *s, ct__splash_kernel kernel);
 int64_t ct__splash_estimate(const ct_mosaic *k, const ct__splash *s, int64_t num_scores, bool is_backward);
 /* Makes the blocks of a kernel fit s->vector_bytes; false: they cannot. */
 bool ct__splash_shrink(ct__splash *s, ct__splash_kernel kernel);
-/* NULL: they fit; else a message that names sizes which do. */
-const char *ct__splash_too_large(ct_graph *graph, const ct__splash *asked, ct__splash_kernel kernel);
+/* The same of all kernels that s takes and whose blocks nobody asked for; s->q_len: of the sequence. */
+void ct__splash_fit(ct__splash *s, const ct_attention_blocks *asked);
+/* NULL: the blocks fit; else a message that names sizes which do. s->q_len: of the sequence. */
+const char *ct__splash_too_large(ct_graph *graph, const ct__splash *s);
+
+/* What part of the scores the mask shows, about: without a look at segments and given positions. For cost estimates. */
+double ct__splash_share(const ct__splash *s);
 
 ct_mosaic_element ct__splash_results(const ct__splash *s); /* of results and gradients */
 

@@ -226,10 +226,14 @@ static void emit(ct_mosaic *k, backward *b, int num_products)
     begin(k, b);
     ct__splash_visit(k, &b->pair, attend_back, b);
     finish(k, b);
-    double queries = (double)(b->num_steps ? b->num_steps * b->q_block : s->q_len), dim = (double)s->head_dim;
-    double pairs = (double)s->rows * queries * (double)s->kv_len, bytes = s->element == CT_MOSAIC_F32 ? 4 : 2;
-    double elements = ((double)s->rows * queries * 3 + (double)(s->rows / s->group) * (double)s->kv_len * 4) * dim;
-    ct_mosaic_cost(k, 2 * num_products * pairs * dim, pairs, elements * bytes);
+    double queries = (double)(b->num_steps ? b->num_steps * b->q_block : s->q_len) * (double)s->rows;
+    double keys = (double)(s->rows / s->group) * (double)s->kv_len;
+    double pairs = queries * (double)s->kv_len * ct__splash_share(s);
+    double bytes = (s->element == CT_MOSAIC_F32 ? 4.0 : 2.0) * (double)s->head_dim;
+    /* what the grid's inner indices walk over is fetched anew for every block of the outer: q, d_out or k, v */
+    double fetched = is_dkv(b) ? 2 * pairs / (double)b->kv_block + 4 * keys : 2 * pairs / (double)b->q_block;
+    double kept = b->dq.id ? (is_dkv(b) ? 1 : 3) * queries : 0;
+    ct_mosaic_cost(k, 2 * num_products * pairs * (double)s->head_dim, pairs, (fetched + kept) * bytes);
     ct_mosaic_limit(k, ct__splash_estimate(k, s, b->q_block * b->compute, true));
 }
 

@@ -89,6 +89,12 @@ ct_mosaic_element ct__splash_results(const ct__splash *s)
     return s->wide ? CT_MOSAIC_F32 : s->element;
 }
 
+double ct__splash_share(const ct__splash *s)
+{
+    double share = s->causal ? 0.5 : 1, sides = s->causal ? 1 : 2;
+    return s->window > 0 ? CT_MIN(share, sides * (double)s->window / (double)s->num_keys) : share;
+}
+
 /* ---- vector memory ---- */
 
 /* What libtpu 0.0.52 keeps per score of a block beside windows and scratch, when it compiles for a chip: found by
@@ -157,6 +163,24 @@ static bool shrink(const adjustable *a)
     return true;
 }
 
+static bool is_used(const ct__splash *s, ct__splash_kernel kernel)
+{
+    return kernel == CT__SPLASH_FORWARD || (kernel == CT__SPLASH_FUSED) != s->blocks.separate_backward;
+}
+
+static bool is_asked(const ct_attention_blocks *asked, ct__splash_kernel kernel)
+{
+    ct_attention_blocks copy = *asked;
+    adjustable a = adjustable_of(&copy, kernel);
+    return *a.sizes[0] || *a.sizes[1] || *a.sizes[2];
+}
+
+void ct__splash_fit(ct__splash *s, const ct_attention_blocks *asked)
+{
+    for (ct__splash_kernel kernel = CT__SPLASH_FORWARD; kernel <= CT__SPLASH_DQ; kernel++)
+        if (is_used(s, kernel) && !is_asked(asked, kernel)) ct__splash_shrink(s, kernel);
+}
+
 bool ct__splash_shrink(ct__splash *s, ct__splash_kernel kernel)
 {
     adjustable a = adjustable_of(&s->blocks, kernel);
@@ -165,7 +189,7 @@ bool ct__splash_shrink(ct__splash *s, ct__splash_kernel kernel)
     return true;
 }
 
-const char *ct__splash_too_large(ct_graph *graph, const ct__splash *asked, ct__splash_kernel kernel)
+static const char *too_large(ct_graph *graph, const ct__splash *asked, ct__splash_kernel kernel)
 {
     int64_t bytes = ct__splash_vector_bytes(asked, kernel);
     if (bytes <= asked->vector_bytes) return NULL;
@@ -182,4 +206,12 @@ const char *ct__splash_too_large(ct_graph *graph, const ct__splash *asked, ct__s
         (long long)*a.sizes[2], (long long)*a.sizes[1], (long long)*a.sizes[0],
         (long long)((bytes + (1 << 20) - 1) >> 20), (long long)asked->head_dim, (long long)(asked->vector_bytes >> 20),
         is_possible ? advice : "no smaller blocks would do, ask for portable or definition");
+}
+
+const char *ct__splash_too_large(ct_graph *graph, const ct__splash *s)
+{
+    const char *problem = NULL;
+    for (ct__splash_kernel kernel = CT__SPLASH_FORWARD; !problem && kernel <= CT__SPLASH_DQ; kernel++)
+        if (is_used(s, kernel)) problem = too_large(graph, s, kernel);
+    return problem;
 }

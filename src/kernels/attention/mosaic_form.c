@@ -9,6 +9,7 @@
 #include "kernels/attention/mosaic_arrays.h"
 #include "kernels/attention/mosaic_form.h"
 #include "kernels/attention/mosaic_mask.h"
+#include "spmd/parallel.h"
 
 static int64_t round_up(int64_t value, int64_t to)
 {
@@ -41,7 +42,9 @@ static ct__splash_arrays arrays_of(const ct_kernels *kernels, ct_tensor *q, ct_t
                             .soft_cap = opts->soft_cap,
                             .vector_bytes =
                                 kernels->vector_bytes ? kernels->vector_bytes : ct_mosaic_chip_bytes(kernels->chip)};
-    a.splash.blocks = ct__splash_blocks(kernels, ct_tensor_axis_size(q, "seq"), a.splash.num_keys);
+    a.splash.q_len = ct_tensor_axis_size(q, "seq");
+    a.splash.blocks = ct__splash_blocks(kernels, a.splash.q_len, a.splash.num_keys);
+    ct__splash_fit(&a.splash, &kernels->attention_blocks);
     return a;
 }
 
@@ -221,11 +224,6 @@ void ct__splash_gradients(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k,
 
 /* ---- the form ---- */
 
-static const char *first_of(const char *a, const char *b)
-{
-    return a ? a : b;
-}
-
 const char *ct__splash_why_not(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k, const ct_attention_opts *opts)
 {
     ct_graph *graph = q->graph;
@@ -241,14 +239,19 @@ const char *ct__splash_why_not(const ct_kernels *kernels, ct_tensor *q, ct_tenso
         return "the mosaic form takes a scale above 0; ask for portable or definition";
     const char *bad = ct__splash_bad_block(graph, &kernels->attention_blocks);
     if (bad) return bad;
-    ct__splash s = arrays_of(kernels, q, k, k, opts, false).splash;
-    s.q_len = ct_tensor_axis_size(q, "seq");
-    if (!s.blocks.separate_backward)
-        return first_of(ct__splash_too_large(graph, &s, CT__SPLASH_FORWARD),
-                        ct__splash_too_large(graph, &s, CT__SPLASH_FUSED));
-    return first_of(
-        ct__splash_too_large(graph, &s, CT__SPLASH_FORWARD),
-        first_of(ct__splash_too_large(graph, &s, CT__SPLASH_DKV), ct__splash_too_large(graph, &s, CT__SPLASH_DQ)));
+    const ct_parallel *parallel = graph->manual_depth ? NULL : ct_parallel_of(graph);
+    bool is_split = parallel && parallel->mesh.degrees[CT_MESH_CP] > 1;
+    ct__splash s = arrays_of(kernels, q, k, k, opts, is_split && parallel->rotate == CT_ROTATE_RING).splash;
+    if (is_split) s.q_positions = s.kv_positions = s.causal || s.window > 0;
+    ct__splash_fit(&s, &kernels->attention_blocks);
+    return ct__splash_too_large(graph, &s);
+}
+
+bool ct__splash_is_asked(const ct_kernels *kernels)
+{
+    const ct_attention_blocks *b = &kernels->attention_blocks;
+    return kernels->attention == CT_KERNEL_MOSAIC || b->q || b->kv || b->kv_compute || b->q_dkv || b->kv_dkv ||
+           b->kv_dkv_compute || b->q_dq || b->kv_dq;
 }
 
 static void form_forward(const ct__context *context, const ct__context_parts *local, ct_tensor *out_outputs[2])

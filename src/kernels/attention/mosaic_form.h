@@ -8,6 +8,9 @@
 /* Why these arguments cannot be had, and what to do, in the graph's memory; NULL: they can. */
 const char *ct__splash_why_not(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k, const ct_attention_opts *opts);
 
+/* Are the kernels asked for, by name or by sizes of their blocks? Then they are not to be had otherwise. */
+bool ct__splash_is_asked(const ct_kernels *kernels);
+
 /* out_outputs: the result, in q's type or (wide) in f32; the log-sum-exp, f32 [batch heads seq]. */
 void ct__splash_attention(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k, ct_tensor *v,
                           const ct_attention_opts *opts, bool wide, ct_tensor *out_outputs[2]);

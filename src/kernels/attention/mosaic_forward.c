@@ -130,10 +130,10 @@ ct_mosaic *ct__splash_forward(const ct__splash *s)
     begin(k, &f);
     ct__splash_visit(k, pair, attend, &f);
     finish(k, &f);
-    double pairs = (double)s->rows * (double)s->q_len * (double)s->kv_len;
+    double queries = (double)s->rows * (double)s->q_len, pairs = queries * (double)s->kv_len * ct__splash_share(s);
+    double keys_fetched = pairs / (double)rows; /* for every block of queries anew */
     double bytes = (s->element == CT_MOSAIC_F32 ? 4.0 : 2.0) * (double)dim;
-    ct_mosaic_cost(k, 4 * pairs * (double)dim, pairs,
-                   (2 * (double)s->rows * (double)s->q_len + 2 * (double)(s->rows / s->group * s->kv_len)) * bytes);
+    ct_mosaic_cost(k, 4 * pairs * (double)dim, pairs, (2 * queries + 2 * keys_fetched) * bytes);
     ct_mosaic_limit(k, ct__splash_estimate(k, s, rows * s->blocks.kv_compute, false));
     return k;
 }
