@@ -278,14 +278,29 @@ static ct_tensor *run_rotated(ct_localizer *l, const axis_run *run, ct_tensor *x
     return fold(run, x);
 }
 
+/* The names of x's axes in order, that of dim `first` before the others. */
+static const char *axis_order(ct_localizer *l, const ct_tensor *x, int first)
+{
+    const char *order = x->axes[first].name;
+    for (int i = 0; i < x->rank; i++)
+        if (i != first) order = ct_arena_printf(&l->graph->arena, "%s %s", order, x->axes[i].name);
+    return order;
+}
+
+/* libtpu makes an all-reduce of a scatter along the fastest dim in memory, which is a program's last dim where nothing
+ * says otherwise: so the scattered dim goes first. What computes x is free to write it that way. */
 static ct_tensor *run_joint(ct_localizer *l, const axis_run *run, ct_tensor *x)
 {
     uint32_t mesh_axes = 0;
     for (int i = 0; i < run->count; i++) mesh_axes |= 1u << run->axes[i];
     const char *axis = x->axes[run->dim].name, *text = mesh_axes_text(l, mesh_axes);
+    const char *own_order = axis_order(l, x, 0);
+    bool moves = run->kind == SCATTER && run->dim > 0;
+    if (moves) x = ct_transpose(x, axis_order(l, x, run->dim));
     x = run->kind == GATHER ? ct_all_gather(x, axis, text) : ct_reduce_scatter(x, axis, text);
-    if (!ct_tensor_is_poison(x)) ct__note_collective(l, x);
-    return x;
+    if (ct_tensor_is_poison(x)) return x;
+    ct__note_collective(l, x);
+    return moves ? ct_transpose(x, own_order) : x;
 }
 
 /* In parts along another dim, or as one where none can be split. */

@@ -7,7 +7,7 @@
 #include "train/chip.h"
 #include "train/setup.h"
 
-enum { DIM = 4096, HEADS = 12, KV_HEADS = 4, HEAD_DIM = 128, FFN = 7168, VOCAB = 15360, LAYERS = 2, SEQ = 320 };
+enum { DIM = 4096, HEADS = 12, KV_HEADS = 4, HEAD_DIM = 128, FFN = 7168, VOCAB = 61440, LAYERS = 2, SEQ = 320 };
 
 static ct_recipe *load_recipe(const char *folder, size_t num_devices, int64_t tp, const char *const *options,
                               size_t num_options)
