@@ -1,6 +1,7 @@
 /* ctitan check: validates a recipe and builds its program, without a device unless it is to be compiled for one. */
 #include <stdio.h>
 
+#include "base/macros.h"
 #include "cli/args.h"
 #include "cli/environment.h"
 #include "cli/run.h"
@@ -107,8 +108,11 @@ int ct_verb_check(int argc, char **argv)
         ct_train_report report;
         status = load(&args, &w, &arena, &topology, &recipe);
         if (!status) status = ct_train_report_make(recipe, w.output, &report);
-        if (!status) print_report(recipe, &report);
-        if (!status) status = print_details(recipe, &w, topology, &arena);
+        if (!status) {
+            CT_ASSERT(recipe);
+            print_report(recipe, &report);
+            status = print_details(recipe, &w, topology, &arena);
+        }
         code = ct_verb_fail("check", status);
     }
     ct_topology_free(topology);

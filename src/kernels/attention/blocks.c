@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/macros.h"
 #include "graph/ops.h"
 #include "kernels/attention/definition.h"
 
@@ -163,6 +164,7 @@ static bounds bounds_of(ct_tensor *marks, const char *axis)
 /* of_queries [] or [batch], of_keys [kv_block] or [kv_block batch] */
 static ct_tensor *compare_bounds(const char *direction, ct_tensor *of_queries, ct_tensor *of_keys)
 {
+    CT_ASSERT(of_queries && of_keys);
     ct_axis axes[2] = {of_keys->axes[0]};
     int rank = 1;
     if (of_keys->rank == 2 || of_queries->rank)
@@ -300,6 +302,7 @@ static void attend_block(ct_graph *graph, void *context, ct_tensor *const *carri
     const key_loop *loop = context;
     ct_tensor *const *before = carries + 1;
     block b = enter_block(loop, carries[0]);
+    CT_ASSERT(b.v);
     ct_tensor *max = ct_maximum(before[CT__MAX], ct_max(b.hidden, "kv_seq")), *base = rows_or_zero(max);
     ct_tensor *p = ct_exp(ct_sub(b.hidden, base)), *fade = ct_exp(ct_sub(before[CT__MAX], base));
     ct_tensor *mixed = ct_dot_as(ct_convert(p, b.v->dtype), b.v, "kv_seq", loop->blocks->wide);

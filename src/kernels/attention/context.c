@@ -196,7 +196,7 @@ static void custom_backward(ct_graph *graph, void *opaque, ct_tensor *const *inp
                             ct_tensor *const *cotangents, ct_tensor **out_gradients)
 {
     const ct__context *context = opaque;
-    ct_tensor *args[CT__CONTEXT_MAX_INPUTS + 4];
+    ct_tensor *args[CT__CONTEXT_MAX_INPUTS + 4] = {0};
     const char *placements[CT__CONTEXT_MAX_INPUTS + 4];
     int count = context->num_inputs;
     for (int i = 0; i < count; i++) {
@@ -235,7 +235,7 @@ ct_tensor *ct__context_attention(const char *loc, ct_tensor *q, ct_tensor *k, ct
     case CT_KERNEL_PORTABLE: context->form = is_ring ? &ct__attention_ring : &ct__attention_portable; break;
     default: context->form = is_ring ? &ct__attention_ring : NULL;
     }
-    ct_tensor *inputs[CT__CONTEXT_MAX_INPUTS], *outputs[2];
+    ct_tensor *inputs[CT__CONTEXT_MAX_INPUTS] = {0}, *outputs[2] = {0};
     collect(context, q, k, v, inputs);
     if (!groups_fit(loc, context, k)) return graph->poison;
     if (context->form)

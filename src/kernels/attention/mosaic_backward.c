@@ -227,7 +227,8 @@ static void emit(ct_mosaic *k, backward *b, int num_products)
     ct__splash_visit(k, &b->pair, attend_back, b);
     finish(k, b);
     double queries = (double)(b->num_steps ? b->num_steps * b->q_block : s->q_len) * (double)s->rows;
-    double keys = (double)(s->rows / s->group) * (double)s->kv_len;
+    int64_t kv_rows = s->rows / s->group;
+    double keys = (double)kv_rows * (double)s->kv_len;
     double pairs = queries * (double)s->kv_len * ct__splash_share(s);
     double bytes = (s->element == CT_MOSAIC_F32 ? 4.0 : 2.0) * (double)s->head_dim;
     /* what the grid's inner indices walk over is fetched anew for every block of the outer: q, d_out or k, v */
