@@ -25,8 +25,8 @@ static ct_kernel_form best_form(const ct_kernels *kernels, bool is_large, const 
                                 const char **out_why)
 {
     if (kernels->platform && !strcmp(kernels->platform, "tpu")) {
-        *out_why = "TPU, whose memory it saves";
-        return CT_KERNEL_PORTABLE;
+        *out_why = "TPU";
+        return CT_KERNEL_MOSAIC;
     }
     *out_why = is_large ? large : small;
     return is_large ? CT_KERNEL_PORTABLE : CT_KERNEL_DEFINITION;
@@ -36,10 +36,6 @@ ct_kernel_form ct_attention_form(const ct_kernels *kernels, int64_t num_keys, co
 {
     *out_why = "asked for";
     if (kernels->attention != CT_KERNEL_AUTO) return kernels->attention;
-    if (kernels->platform && !strcmp(kernels->platform, "tpu")) {
-        *out_why = "TPU";
-        return CT_KERNEL_MOSAIC;
-    }
     return best_form(kernels, num_keys >= LEAN_ATTENTION_KEYS, "512 keys or more", "fewer than 512 keys", out_why);
 }
 

@@ -13,7 +13,8 @@ static void test_auto(void **state)
     assert_int_equal(ct_attention_form(&cpu, 512, &why), CT_KERNEL_PORTABLE);
     assert_string_equal(why, "512 keys or more");
     assert_int_equal(ct_attention_form(&tpu, 16, &why), CT_KERNEL_MOSAIC);
-    assert_int_equal(ct_loss_form(&tpu, 1, 8, &why), CT_KERNEL_PORTABLE);
+    assert_int_equal(ct_loss_form(&tpu, 1, 8, &why), CT_KERNEL_MOSAIC);
+    assert_string_equal(why, "TPU");
     assert_int_equal(ct_loss_form(&cpu, 16, 256, &why), CT_KERNEL_DEFINITION);
     assert_int_equal(ct_loss_form(&cpu, 1 << 12, 1 << 17, &why), CT_KERNEL_PORTABLE);
     assert_int_equal(ct_loss_form(&cpu, 1, (int64_t)1 << 40, &why), CT_KERNEL_PORTABLE);

@@ -54,19 +54,26 @@ static bool prepare(const char *loc, ct_tensor *hidden, ct_tensor *weight, ct_te
     const char *why;
     *out_form = ct_loss_form(kernels, ct__num_elements(labels), vocab, &why);
     *out_loss = loss;
-    if (*out_form == CT_KERNEL_PORTABLE) ct__loss_place(loss, weight, labels);
-    if (*out_form == CT_KERNEL_PORTABLE || *out_form == CT_KERNEL_DEFINITION) return true;
-    ct__fail(graph, loc, "linear_cross_entropy",
-             "the form %s cannot be had: it is not built; choose auto, portable or definition",
-             ct_kernel_form_name(*out_form));
-    return false;
+    if (*out_form == CT_KERNEL_DEFINITION) return true;
+    ct__loss_place(loss, weight, labels);
+    const char *why_not = *out_form == CT_KERNEL_MOSAIC ? ct__loss_mosaic_why_not(hidden, weight, loss) : NULL;
+    if (why_not && kernels->loss != CT_KERNEL_AUTO) {
+        ct__fail(graph, loc, "linear_cross_entropy", "%s", why_not);
+        return false;
+    }
+    if (why_not) {
+        *out_form = CT_KERNEL_PORTABLE;
+        ct__kernels_fell_back(graph, "the loss", why_not);
+    }
+    loss->form = *out_form == CT_KERNEL_MOSAIC ? &ct__loss_mosaic_form : &ct__loss_portable;
+    return true;
 }
 
 static ct_tensor *of_rows(const char *loc, ct_tensor *hidden, ct_tensor *weight, ct_tensor *labels, ct_kernel_form form,
                           ct__loss *loss, ct_tensor **out_logsumexp)
 {
-    return form == CT_KERNEL_PORTABLE ? ct__loss_portable(loc, hidden, weight, labels, loss, out_logsumexp)
-                                      : ct__loss_definition(hidden, weight, labels, loss, out_logsumexp);
+    return form == CT_KERNEL_DEFINITION ? ct__loss_definition(hidden, weight, labels, loss, out_logsumexp)
+                                        : ct__loss_by_parts(loc, hidden, weight, labels, loss, out_logsumexp);
 }
 
 static const ct_linear_cross_entropy_opts DEFAULTS = {0};

@@ -9,10 +9,10 @@
  *   logits = hidden weight^T, accumulated in f32; with soft_cap c > 0: c tanh(logits / c)
  *
  * The definition builds the logits, in hidden's dtype; the portable form scans over tiles of the vocabulary forward and
- * backward and saves the log-sum-exp alone. Under tensor parallel the vocabulary is sharded and logits are not
- * gathered, unless the definition is told to (disable_loss_parallel). Errors (kept in the graph): INVALID_ARGUMENT for
- * axes and dtypes that do not fit, a form that cannot be had. Source: torch.nn.functional.cross_entropy; PaLM (z-loss);
- * Wijmans et al. 2024, "Cut Your Losses".
+ * backward and saves the log-sum-exp alone; so does the form mosaic, in kernels for TPUs (bf16 and f32). Under tensor
+ * parallel the vocabulary is sharded and logits are not gathered, unless the definition is told to
+ * (disable_loss_parallel). Errors (kept in the graph): INVALID_ARGUMENT for axes and dtypes that do not fit, a form
+ * that cannot be had. Source: torch.nn.functional.cross_entropy; PaLM (z-loss); Wijmans et al. 2024, "Cut Your Losses".
  */
 #ifndef CT_KERNELS_LINEAR_CROSS_ENTROPY_H
 #define CT_KERNELS_LINEAR_CROSS_ENTROPY_H
