@@ -61,7 +61,7 @@ static void test_host_memory_is_free_again(void **state)
         if (done) expect_ok(ct_event_await(done));
         ct_event_free(done);
         memset(values, 0xff, COUNT * sizeof(*values));
-        ct_test_values(buffer, back, COUNT);
+        ct_test_floats(buffer, back, COUNT);
         for (int i = 0; i < COUNT; i++) assert_true(back[i] == (float)i);
         ct_buffer_free(buffer);
     }
@@ -137,7 +137,7 @@ static void test_copies_and_deletion(void **state)
     ct_status *status = ct_buffer_to_host(buffer, back, sizeof(back), NULL);
     assert_non_null(status);
     ct_status_free(status);
-    ct_test_values(copy, back, 3);
+    ct_test_floats(copy, back, 3);
     assert_memory_equal(back, values, sizeof(values));
     ct_buffer_free(buffer);
     ct_buffer_free(copy);
@@ -151,7 +151,7 @@ static void test_copies_and_deletion(void **state)
         expect_ok(ct_buffer_copy_to_memory(buffer, ct_device_default_memory(second), &copy));
         expect_ok(ct_buffer_memory(copy, &held));
         assert_ptr_equal(held, ct_device_default_memory(second));
-        ct_test_values(copy, back, 3);
+        ct_test_floats(copy, back, 3);
         assert_memory_equal(back, values, sizeof(values));
         ct_buffer_free(buffer);
         ct_buffer_free(copy);

@@ -20,7 +20,7 @@ static bool run(ct_client *client, const char *text, const ct_compile_opts *opts
     float values[4] = {1, 2, 3, 4}, squares[4];
     ct_buffer *argument = ct_test_buffer(client, 0, values, 1, (int64_t[]){4}), *output;
     expect_ok(ct_executable_execute(executable, &argument, 1, NULL, &output));
-    ct_test_values(output, squares, 4);
+    ct_test_floats(output, squares, 4);
     for (int i = 0; i < 4; i++) assert_true(squares[i] == values[i] * values[i]);
     ct_buffer_free(argument);
     ct_buffer_free(output);

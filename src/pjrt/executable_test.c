@@ -20,8 +20,8 @@ static const int64_t sizes[2] = {2, 3};
 static void check_sum(ct_buffer **outputs)
 {
     float sum[6], total;
-    ct_test_values(outputs[0], sum, 6);
-    ct_test_values(outputs[1], &total, 1);
+    ct_test_floats(outputs[0], sum, 6);
+    ct_test_floats(outputs[1], &total, 1);
     for (int i = 0; i < 6; i++) assert_true(sum[i] == a_values[i] + b_values[i]);
     assert_true(total == 21.0f);
     ct_buffers_free(outputs, 2);
@@ -218,9 +218,9 @@ static void test_eight_devices(void **state)
         assert_null(arguments[d]);
         size_t p = d / 2, q = d % 2;
         float doubled[4], total, paired[4];
-        ct_test_values(outputs[d * 3], doubled, 4);
-        ct_test_values(outputs[d * 3 + 1], &total, 1);
-        ct_test_values(outputs[d * 3 + 2], paired, 4);
+        ct_test_floats(outputs[d * 3], doubled, 4);
+        ct_test_floats(outputs[d * 3 + 1], &total, 1);
+        ct_test_floats(outputs[d * 3 + 2], paired, 4);
         assert_true(total == 1168.0f); /* 4 * 280 + 8 * 6 */
         for (size_t i = 0; i < 4; i++) {
             float x = (float)(10 * (2 * p + i / 2) + 2 * q + i % 2);
@@ -310,7 +310,7 @@ static void test_flags_and_repeatability(void **state)
     ct_buffer *output;
     for (int i = 0; i < 20; i++) {
         expect_ok(ct_executable_execute(executable, arguments, 2, NULL, &output));
-        ct_test_values(output, i ? again : first, 64);
+        ct_test_floats(output, i ? again : first, 64);
         if (i) assert_memory_equal(first, again, sizeof(first));
         ct_buffer_free(output);
     }

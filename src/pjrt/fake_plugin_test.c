@@ -359,7 +359,7 @@ static void test_old_table(void **state)
         ct_buffer *outputs[4], *copied;
         ct_executable *executable = ct_test_compile(client, text, &(ct_compile_opts){.cache_folder = folder});
         expect_ok(ct_executable_execute(executable, arguments, 1, NULL, outputs));
-        ct_test_values(outputs[0], values, 6);
+        ct_test_floats(outputs[0], values, 6);
         ct_array shape;
         expect_error(ct_executable_output_shape(executable, 0, &shape), CT_CODE_UNIMPLEMENTED,
                      "PJRT_Executable_OutputElementTypes is not in the plugin");

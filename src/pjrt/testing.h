@@ -65,7 +65,7 @@ static inline ct_buffer *ct_test_buffer(ct_client *client, size_t device, const 
 }
 
 /* The buffer's f32 values, which must be count. */
-static inline void ct_test_values(ct_buffer *buffer, float *out_values, size_t count)
+static inline void ct_test_floats(ct_buffer *buffer, float *out_values, size_t count)
 {
     expect_ok(ct_buffer_to_host(buffer, out_values, count * sizeof(*out_values), NULL));
 }

@@ -10,6 +10,7 @@ if(CMOCKA_FOUND)
     get_filename_component(stem ${source} NAME_WE)
     target_link_libraries(mosaic_${stem} PRIVATE mosaic_support)
   endforeach()
+  target_link_libraries(mosaic_golden_test PRIVATE ct_train integration_support)
   # it compiles for minutes, on every core
   set_tests_properties(mosaic_splash_tpu_test PROPERTIES LABELS slow)
 endif()
