@@ -10,7 +10,9 @@ if(CMOCKA_FOUND)
     get_filename_component(stem ${source} NAME_WE)
     target_link_libraries(mosaic_${stem} PRIVATE mosaic_support)
   endforeach()
-  target_link_libraries(mosaic_golden_test PRIVATE ct_train integration_support)
-  # it compiles for minutes, on every core
-  set_tests_properties(mosaic_splash_tpu_test PROPERTIES LABELS slow)
+  foreach(stem golden_test golden_mesh_test)
+    target_link_libraries(mosaic_${stem} PRIVATE ct_train integration_support)
+  endforeach()
+  # they compile for minutes, on every core
+  set_tests_properties(mosaic_splash_tpu_test mosaic_loss_tpu_test PROPERTIES LABELS slow)
 endif()
