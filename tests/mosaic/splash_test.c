@@ -516,7 +516,14 @@ static void test_refusals(void **state)
     expect_refused(&c, CT_DTYPE_BF16, &kernels, "set sa_block_q_dkv, sa_block_kv_dkv, sa_block_kv_dkv_compute to ");
     kernels.attention_blocks = (ct_attention_blocks){.q_dq = 4096, .kv_dq = 4096, .separate_backward = true};
     expect_refused(&c, CT_DTYPE_BF16, &kernels, "set sa_block_q_dq, sa_block_kv_dq to ");
+    kernels.attention_blocks = kernels_of(&c).attention_blocks;
+    c = (splash_case){.name = "long", .batch = 32, .seq = 1 << 17, .segments = true};
+    expect_refused(
+        &c, CT_DTYPE_BF16, &kernels,
+        "of 1024 blocks of queries and 1024 of keys for each of 32 sequences, take 1536 KiB of scalar memory, "
+        "and a kernel may take 960 KiB; set sa_block_q, sa_block_kv, sa_block_kv_compute to at least 2 times");
     kernels = kernels_of(&c);
+    c = (splash_case){.name = "refused", .seq = 4096, .head_dim = 256, .causal = true};
     expect_refused(&c, CT_DTYPE_F16, &kernels, "takes bf16 and f32, found f16");
     kernels.platform = "cuda";
     expect_refused(&c, CT_DTYPE_BF16, &kernels, "for TPUs, and the platform is cuda");

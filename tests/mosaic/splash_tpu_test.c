@@ -16,6 +16,7 @@ typedef struct compile_case {
     int64_t window;
     double soft_cap;
     int64_t vector_bytes;
+    const char *only; /* this chip; NULL: all */
 } compile_case;
 
 static const compile_case CASES[] = {
@@ -59,7 +60,6 @@ static const compile_case CASES[] = {
      .block = 256,
      .causal = true,
      .vector_bytes = 16 << 20},
-    {.name = "512", .seq = 1024, .heads = 4, .kv_heads = 1, .head_dim = 128, .block = 512, .causal = true},
     {.name = "512, separate, segments",
      .seq = 1024,
      .heads = 2,
@@ -69,14 +69,16 @@ static const compile_case CASES[] = {
      .compute = 256,
      .segments = true,
      .separate = true},
-    {.name = "1024, head_dim 128",
-     .seq = 2048,
+    {.name = "2048", .seq = 4096, .heads = 2, .kv_heads = 1, .head_dim = 64, .block = 2048, .compute = 512},
+    {.name = "tuned", .seq = 8192, .heads = 8, .kv_heads = 2, .head_dim = 128, .causal = true},
+    {.name = "tuned, f32, head_dim 256",
+     .dtype = CT_DTYPE_F32,
+     .seq = 8192,
      .heads = 2,
      .kv_heads = 1,
-     .head_dim = 128,
-     .block = 1024,
-     .compute = 512},
-    {.name = "2048", .seq = 4096, .heads = 2, .kv_heads = 1, .head_dim = 64, .block = 2048, .compute = 512},
+     .head_dim = 256,
+     .segments = true,
+     .only = "v5p"}, /* it takes the most */
 };
 
 static const char *const CHIPS[][2] = {
@@ -132,34 +134,67 @@ static ct_graph *build(const compile_case *c, const ct_kernels *kernels)
     return graph;
 }
 
+/* Bytes of temporaries. */
+static int64_t compile(ct_topology *topology, const compile_case *c, const char *chip)
+{
+    int id = ct_topology_device_id(topology, 0);
+    ct_kernels kernels = kernels_of(c, chip);
+    ct_graph *graph = build(c, &kernels);
+    ct_str text = {0};
+    expect_ok(ct_graph_print(graph, &text));
+    ct_graph_free(graph);
+    ct_executable *executable = NULL;
+    ct_compile_opts opts = {.num_partitions = 1, .device_ids = &id};
+    ct_status *status = ct_topology_compile(topology, text.data, text.length, &opts, &executable);
+    if (status) fail_msg("%s for %s: %s", c->name, chip, ct_status_message(status));
+    ct_executable_memory memory;
+    expect_ok(ct_executable_memory_stats(executable, &memory));
+    ct_executable_free(executable);
+    ct_str_deinit(&text);
+    return memory.temp_bytes;
+}
+
 static void test_compile(void **state)
 {
     (void)state;
     ct_plugin *plugin = ct_test_libtpu();
+    const char *only = getenv("CTITAN_TEST_CASE");
+    int count = 0;
     for (size_t chip = 0; chip < CT_COUNT(CHIPS); chip++) {
         ct_topology *topology;
         expect_ok(ct_topology_new(plugin, CHIPS[chip][1], NULL, 0, &topology));
-        int id = ct_topology_device_id(topology, 0);
         for (size_t n = 0; n < CT_COUNT(CASES); n++) {
-            ct_kernels kernels = kernels_of(&CASES[n], CHIPS[chip][0]);
-            ct_graph *graph = build(&CASES[n], &kernels);
-            ct_str text = {0};
-            expect_ok(ct_graph_print(graph, &text));
-            ct_graph_free(graph);
-            ct_executable *executable = NULL;
-            ct_compile_opts opts = {.num_partitions = 1, .device_ids = &id};
-            ct_status *status = ct_topology_compile(topology, text.data, text.length, &opts, &executable);
-            if (status) fail_msg("%s for %s: %s", CASES[n].name, CHIPS[chip][0], ct_status_message(status));
-            ct_executable_free(executable);
-            ct_str_deinit(&text);
+            if (only && !strstr(CASES[n].name, only)) continue;
+            if (CASES[n].only && strcmp(CASES[n].only, CHIPS[chip][0]) != 0) continue;
+            compile(topology, &CASES[n], CHIPS[chip][0]);
+            count++;
         }
         ct_topology_free(topology);
     }
-    print_message("%zu programs of splash kernels compiled for %zu chips\n", CT_COUNT(CASES), CT_COUNT(CHIPS));
+    print_message("%d programs of splash kernels compiled for %zu chips\n", count, CT_COUNT(CHIPS));
+}
+
+/* Temporaries grow with the sequence and no faster: neither scores nor partial gradients are kept. */
+static void test_memory(void **state)
+{
+    (void)state;
+    ct_topology *topology;
+    expect_ok(ct_topology_new(ct_test_libtpu(), "v5p:2x2x1", NULL, 0, &topology));
+    compile_case c = {
+        .name = "memory", .heads = 4, .kv_heads = 1, .head_dim = 128, .block = 512, .causal = true, .segments = true};
+    int64_t before = 0;
+    for (c.seq = 2048; c.seq <= 1 << 17; c.seq *= 4) {
+        int64_t bytes = compile(topology, &c, "v5p");
+        print_message("sequences of %lld: temporaries %lld bytes\n", (long long)c.seq, (long long)bytes);
+        assert_true(bytes < (16 << 10) * c.seq);
+        if (c.seq == 1 << 17) assert_true(bytes < before * 9 / 2);
+        before = bytes;
+    }
+    ct_topology_free(topology);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compile)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compile), cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,8 @@ typedef enum ct__splash_field {
 } ct__splash_field;
 
 /* Block sizes for sequences of these lengths: as asked for, else tuned for the chip; multiples of 128. */
-ct_attention_blocks ct__splash_blocks(const ct_kernels *kernels, int64_t q_len, int64_t kv_len);
+ct_attention_blocks ct__splash_blocks(const ct_kernels *kernels, ct_mosaic_element element, int64_t q_len,
+                                      int64_t kv_len);
 /* What is wrong with a block that was asked for: no multiple of 128, or one that does not divide. NULL: nothing. */
 const char *ct__splash_bad_block(ct_graph *graph, const ct_attention_blocks *asked);
 
@@ -60,8 +61,8 @@ typedef enum ct__splash_kernel {
     CT__SPLASH_DQ
 } ct__splash_kernel;
 int64_t ct__splash_vector_bytes(const ct__splash *s, ct__splash_kernel kernel);
-/* The same of a kernel at hand; num_scores: that it has before it at a time. */
-int64_t ct__splash_estimate(const ct_mosaic *k, const ct__splash *s, int64_t num_scores, bool is_backward);
+/* The same of a kernel at hand; rows, keys: of the scores that it has before it at a time. */
+int64_t ct__splash_estimate(const ct_mosaic *k, const ct__splash *s, int64_t rows, int64_t keys, bool is_backward);
 /* Makes the blocks of a kernel fit s->vector_bytes; false: they cannot. */
 bool ct__splash_shrink(ct__splash *s, ct__splash_kernel kernel);
 /* The same of all kernels that s takes and whose blocks nobody asked for; s->q_len: of the sequence. */

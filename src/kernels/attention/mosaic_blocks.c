@@ -17,6 +17,9 @@ static const struct {
 };
 enum { UNKNOWN_CHIP = CT_COUNT(TUNED) - 1 };
 
+/* In f32 a product is six of bf16, in a program so long that libtpu compiles larger blocks for a minute each. */
+enum { F32_BLOCK = 512, F32_COMPUTE = 256 };
+
 static int64_t round_up(int64_t value, int64_t to)
 {
     return (value + to - 1) / to * to;
@@ -38,7 +41,8 @@ static int64_t divide(int64_t block, int64_t wanted)
     return block / parts;
 }
 
-ct_attention_blocks ct__splash_blocks(const ct_kernels *kernels, int64_t q_len, int64_t kv_len)
+ct_attention_blocks ct__splash_blocks(const ct_kernels *kernels, ct_mosaic_element element, int64_t q_len,
+                                      int64_t kv_len)
 {
     size_t row = UNKNOWN_CHIP;
     for (size_t i = 0; i < CT_COUNT(TUNED); i++)
@@ -46,14 +50,19 @@ ct_attention_blocks ct__splash_blocks(const ct_kernels *kernels, int64_t q_len, 
     const ct_attention_blocks *asked = &kernels->attention_blocks;
     ct_attention_blocks b = {.separate_backward = asked->separate_backward};
     int64_t forward = TUNED[row].block, backward = TUNED[row].backward_block;
+    int64_t compute = TUNED[row].compute, backward_compute = TUNED[row].backward_compute;
+    if (element == CT_MOSAIC_F32) {
+        forward = backward = F32_BLOCK;
+        compute = backward_compute = F32_COMPUTE;
+    }
     b.q = fit(asked->q, forward, q_len);
     b.kv = fit(asked->kv, forward, kv_len);
-    b.kv_compute = divide(b.kv, asked->kv_compute ? asked->kv_compute : TUNED[row].compute);
+    b.kv_compute = divide(b.kv, asked->kv_compute ? asked->kv_compute : compute);
     b.q_dkv = fit(asked->q_dkv, backward, q_len);
     b.kv_dkv = fit(asked->kv_dkv, backward, kv_len);
-    b.kv_dkv_compute = divide(b.kv_dkv, asked->kv_dkv_compute ? asked->kv_dkv_compute : TUNED[row].backward_compute);
+    b.kv_dkv_compute = divide(b.kv_dkv, asked->kv_dkv_compute ? asked->kv_dkv_compute : backward_compute);
     b.q_dq = fit(asked->q_dq, backward, q_len);
-    b.kv_dq = fit(asked->kv_dq, TUNED[row].backward_compute, kv_len);
+    b.kv_dq = fit(asked->kv_dq, backward_compute, kv_len);
     return b;
 }
 
@@ -97,9 +106,16 @@ double ct__splash_share(const ct__splash *s)
 
 /* ---- vector memory ---- */
 
-/* What libtpu 0.0.52 keeps per score of a block beside windows and scratch, when it compiles for a chip: found by
- * compiling (tests/mosaic). */
-enum { FORWARD_BYTES = 8, BACKWARD_BYTES = 12, F32_MORE_BYTES = 8, OTHER_BYTES = 2 << 20 };
+/* What libtpu 0.0.52 keeps beside windows and scratch, at most, when it compiles for a chip: per score, and in f32
+ * backward per element of the block of queries. Found by compiling with less, for head_dim 64 to 256. */
+enum {
+    FORWARD_BYTES = 8,
+    BACKWARD_BYTES = 12,
+    F32_FORWARD_BYTES = 20,
+    F32_BACKWARD_BYTES = 20,
+    F32_QUERY_BYTES = 36,
+    OTHER_BYTES = 2 << 20
+};
 
 /* A quarter of it for dq of the fused kernel. */
 int64_t ct__splash_part_blocks(const ct__splash *s)
@@ -108,11 +124,13 @@ int64_t ct__splash_part_blocks(const ct__splash *s)
     return CT_MAX(s->vector_bytes / 4 / block_bytes, 1);
 }
 
-int64_t ct__splash_estimate(const ct_mosaic *k, const ct__splash *s, int64_t num_scores, bool is_backward)
+int64_t ct__splash_estimate(const ct_mosaic *k, const ct__splash *s, int64_t rows, int64_t keys, bool is_backward)
 {
-    int64_t per_score = is_backward ? BACKWARD_BYTES : FORWARD_BYTES;
-    if (s->element == CT_MOSAIC_F32) per_score += F32_MORE_BYTES;
-    return ct_mosaic_buffer_bytes(k) + num_scores * per_score + OTHER_BYTES;
+    bool is_f32 = s->element == CT_MOSAIC_F32;
+    int64_t bytes = ct_mosaic_buffer_bytes(k) + OTHER_BYTES;
+    if (!is_f32) return bytes + rows * keys * (is_backward ? BACKWARD_BYTES : FORWARD_BYTES);
+    bytes += rows * keys * (is_backward ? F32_BACKWARD_BYTES : F32_FORWARD_BYTES);
+    return is_backward ? bytes + rows * round_up(s->head_dim, CT_MOSAIC_LANES) * F32_QUERY_BYTES : bytes;
 }
 
 int64_t ct__splash_vector_bytes(const ct__splash *splash, ct__splash_kernel kernel)
@@ -128,7 +146,7 @@ int64_t ct__splash_vector_bytes(const ct__splash *splash, ct__splash_kernel kern
     ct_mosaic *k = kernel == CT__SPLASH_FORWARD ? ct__splash_forward(&s)
                    : kernel == CT__SPLASH_DQ    ? ct__splash_dq(&s)
                                                 : ct__splash_dkv(&s, kernel == CT__SPLASH_FUSED, most);
-    int64_t bytes = ct__splash_estimate(k, &s, q * keys, kernel != CT__SPLASH_FORWARD);
+    int64_t bytes = ct__splash_estimate(k, &s, q, keys, kernel != CT__SPLASH_FORWARD);
     ct_mosaic_free(k);
     return bytes;
 }
@@ -189,6 +207,25 @@ bool ct__splash_shrink(ct__splash *s, ct__splash_kernel kernel)
     return true;
 }
 
+/* Of 1 MiB in all four chips. */
+enum { SCALAR_BYTES = 960 << 10 };
+
+/* The tables of masks must fit scalar memory. */
+static const char *too_many(ct_graph *graph, const ct__splash *s, ct__splash_kernel kernel)
+{
+    ct_attention_blocks blocks = s->blocks;
+    adjustable a = adjustable_of(&blocks, kernel);
+    int64_t q = (s->q_len + *a.sizes[2] - 1) / *a.sizes[2], kv = (s->num_keys + *a.sizes[1] - 1) / *a.sizes[1];
+    int64_t bytes = s->mask_batch * (q + kv) * CT__SPLASH_FIELDS * 4;
+    if (bytes <= SCALAR_BYTES) return NULL;
+    return ct_arena_printf(&graph->arena,
+                           "splash attention's masks, of %lld blocks of queries and %lld of keys for each of %lld "
+                           "sequences, take %lld KiB of scalar memory, and a kernel may take %d KiB; set %s to at "
+                           "least %lld times as much",
+                           (long long)q, (long long)kv, (long long)s->mask_batch, (long long)(bytes >> 10),
+                           SCALAR_BYTES >> 10, a.names, (long long)((bytes + SCALAR_BYTES - 1) / SCALAR_BYTES));
+}
+
 static const char *too_large(ct_graph *graph, const ct__splash *asked, ct__splash_kernel kernel)
 {
     int64_t bytes = ct__splash_vector_bytes(asked, kernel);
@@ -212,6 +249,9 @@ const char *ct__splash_too_large(ct_graph *graph, const ct__splash *s)
 {
     const char *problem = NULL;
     for (ct__splash_kernel kernel = CT__SPLASH_FORWARD; !problem && kernel <= CT__SPLASH_DQ; kernel++)
-        if (is_used(s, kernel)) problem = too_large(graph, s, kernel);
+        if (is_used(s, kernel)) {
+            problem = too_many(graph, s, kernel);
+            if (!problem) problem = too_large(graph, s, kernel);
+        }
     return problem;
 }

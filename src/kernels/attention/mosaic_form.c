@@ -43,7 +43,7 @@ static ct__splash_arrays arrays_of(const ct_kernels *kernels, ct_tensor *q, ct_t
                             .vector_bytes =
                                 kernels->vector_bytes ? kernels->vector_bytes : ct_mosaic_chip_bytes(kernels->chip)};
     a.splash.q_len = ct_tensor_axis_size(q, "seq");
-    a.splash.blocks = ct__splash_blocks(kernels, a.splash.q_len, a.splash.num_keys);
+    a.splash.blocks = ct__splash_blocks(kernels, a.splash.element, a.splash.q_len, a.splash.num_keys);
     ct__splash_fit(&a.splash, &kernels->attention_blocks);
     return a;
 }
@@ -224,6 +224,22 @@ void ct__splash_gradients(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k,
 
 /* ---- the form ---- */
 
+/* What a device will be given, from the whole arrays. Blocks are of the whole lengths, and so no smaller than its. */
+static ct__splash splash_of_device(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k, const ct_attention_opts *opts)
+{
+    const ct_parallel *parallel = q->graph->manual_depth ? NULL : ct_parallel_of(q->graph);
+    int64_t degree = parallel ? parallel->mesh.degrees[CT_MESH_CP] : 1;
+    bool is_ring = degree > 1 && parallel->rotate == CT_ROTATE_RING;
+    ct__splash s = arrays_of(kernels, q, k, k, opts, is_ring).splash;
+    if (!parallel) return s;
+    int64_t dp = ct_mesh_size(&parallel->mesh, "dp");
+    if (s.mask_batch % dp == 0) s.mask_batch /= dp;
+    s.q_len = (s.q_len + degree - 1) / degree;
+    if (is_ring) s.num_keys = (s.num_keys + degree - 1) / degree;
+    if (degree > 1) s.q_positions = s.kv_positions = s.causal || s.window > 0;
+    return s;
+}
+
 const char *ct__splash_why_not(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k, const ct_attention_opts *opts)
 {
     ct_graph *graph = q->graph;
@@ -239,10 +255,7 @@ const char *ct__splash_why_not(const ct_kernels *kernels, ct_tensor *q, ct_tenso
         return "the mosaic form takes a scale above 0; ask for portable or definition";
     const char *bad = ct__splash_bad_block(graph, &kernels->attention_blocks);
     if (bad) return bad;
-    const ct_parallel *parallel = graph->manual_depth ? NULL : ct_parallel_of(graph);
-    bool is_split = parallel && parallel->mesh.degrees[CT_MESH_CP] > 1;
-    ct__splash s = arrays_of(kernels, q, k, k, opts, is_split && parallel->rotate == CT_ROTATE_RING).splash;
-    if (is_split) s.q_positions = s.kv_positions = s.causal || s.window > 0;
+    ct__splash s = splash_of_device(kernels, q, k, opts);
     ct__splash_fit(&s, &kernels->attention_blocks);
     return ct__splash_too_large(graph, &s);
 }
