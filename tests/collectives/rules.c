@@ -38,16 +38,6 @@ static int find_weight(const traffic_rules *rules, const ct_hlo_collective *item
     return -1;
 }
 
-/* What is left of a gradient after it was scattered along other axes already, too small to gain from a scatter: libtpu
- * sends up to 128 KiB as an all-reduce instead, whose latency is one ring's as well. */
-static bool is_small_remainder(const traffic_rules *rules, const ct_hlo_collective *item)
-{
-    enum { REMAINDER_ELEMENTS = 128 * 1024 / 2 };
-    bool whole = true;
-    return item->kind == CT_COLLECTIVE_ALL_REDUCE && item->num_elements <= REMAINDER_ELEMENTS &&
-           find_weight(rules, item, false, &whole) >= 0 && !whole;
-}
-
 static void check_fsdp(checker *c, const ct_hlo_collective *item)
 {
     bool whole, gathers = item->kind == CT_COLLECTIVE_ALL_GATHER;
@@ -81,8 +71,6 @@ size_t traffic_check(const ct_hlo_traffic *traffic, const traffic_rules *rules, 
         total += wire;
         if (item->kind == CT_COLLECTIVE_PERMUTE) {
             permuted += wire;
-        } else if (is_small_remainder(rules, item)) {
-            small += wire;
         } else if (item->waste) {
             problem(&c, item,
                     strcmp(item->waste, "all-gather") ? "an all-reduce where a reduce-scatter would do"

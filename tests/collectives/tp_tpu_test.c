@@ -5,10 +5,25 @@
 
 #include "base/testing.h"
 
-static void test_v6e_4x4(void **state)
+static void test_v6e_2x4(void **state)
+{
+    (void)state;
+    check_recipe("v6e:2x4", 2, NULL, 0);
+}
+static void test_v6e_4x4_tp2(void **state)
+{
+    (void)state;
+    check_recipe("v6e:4x4", 2, NULL, 0);
+}
+static void test_v6e_4x4_tp4(void **state)
 {
     (void)state;
     check_recipe("v6e:4x4", 4, NULL, 0);
+}
+static void test_v6e_16x16(void **state)
+{
+    (void)state;
+    check_recipe("v6e:16x16", 4, NULL, 0);
 }
 static void test_v5p(void **state)
 {
@@ -24,9 +39,8 @@ static void test_tpu7x(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_v6e_4x4),
-        cmocka_unit_test(test_v5p),
-        cmocka_unit_test(test_tpu7x),
+        cmocka_unit_test(test_v6e_2x4),   cmocka_unit_test(test_v6e_4x4_tp2), cmocka_unit_test(test_v6e_4x4_tp4),
+        cmocka_unit_test(test_v6e_16x16), cmocka_unit_test(test_v5p),         cmocka_unit_test(test_tpu7x),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
