@@ -99,6 +99,17 @@ ct__context_parts ct__context_parts_of(const ct__context *context, ct_tensor *co
     return parts;
 }
 
+ct_tensor *ct__context_pass_on(const ct__context *context, ct_tensor *x)
+{
+    int64_t degree = context->degree;
+    int64_t(*pairs)[2] = ct_arena_alloc(&x->graph->arena, (size_t)degree * sizeof(*pairs));
+    for (int64_t i = 0; i < degree; i++) {
+        pairs[i][0] = i;
+        pairs[i][1] = (i + 1) % degree;
+    }
+    return ct_collective_permute(x, context->cp, (int)degree, (const int64_t(*)[2])pairs);
+}
+
 static ct_tensor *gather(const ct__context *context, ct_tensor *x)
 {
     return x && context->degree > 1 ? ct_all_gather(x, "kv_seq", context->cp) : x;

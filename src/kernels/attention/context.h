@@ -74,6 +74,9 @@ ct_tensor *ct__context_attention(const char *loc, ct_tensor *q, ct_tensor *k, ct
 
 ct__context_parts ct__context_parts_of(const ct__context *context, ct_tensor *const *args);
 
+/* x to the next device of the ring along cp; what the one before had. */
+ct_tensor *ct__context_pass_on(const ct__context *context, ct_tensor *x);
+
 /* Blocks of the portable form on this platform: of queries and of keys. */
 void ct__portable_blocks(const ct__context *context, bool is_backward, int64_t *out_q, int64_t *out_kv);
 

@@ -20,27 +20,6 @@ enum { UNKNOWN_CHIP = CT_COUNT(TUNED) - 1 };
 /* In f32 a product is six of bf16, in a program so long that libtpu compiles larger blocks for a minute each. */
 enum { F32_BLOCK = 512, F32_COMPUTE = 256 };
 
-static int64_t round_up(int64_t value, int64_t to)
-{
-    return (value + to - 1) / to * to;
-}
-
-/* As many blocks as `wanted` gives, but of equal sizes, so that little is padding. */
-static int64_t fit(int64_t asked, int64_t tuned, int64_t len)
-{
-    if (asked) return CT_MIN(asked, round_up(len, CT_MOSAIC_LANES));
-    int64_t count = (len + tuned - 1) / tuned;
-    return round_up((len + count - 1) / count, CT_MOSAIC_LANES);
-}
-
-/* The greatest divisor of block, in lanes, that is no greater than wanted. */
-static int64_t divide(int64_t block, int64_t wanted)
-{
-    int64_t lanes = block / CT_MOSAIC_LANES, parts = 1;
-    while (lanes % parts || block / parts > wanted) parts++;
-    return block / parts;
-}
-
 ct_attention_blocks ct__splash_blocks(const ct_kernels *kernels, ct_mosaic_element element, int64_t q_len,
                                       int64_t kv_len)
 {
@@ -55,14 +34,15 @@ ct_attention_blocks ct__splash_blocks(const ct_kernels *kernels, ct_mosaic_eleme
         forward = backward = F32_BLOCK;
         compute = backward_compute = F32_COMPUTE;
     }
-    b.q = fit(asked->q, forward, q_len);
-    b.kv = fit(asked->kv, forward, kv_len);
-    b.kv_compute = divide(b.kv, asked->kv_compute ? asked->kv_compute : compute);
-    b.q_dkv = fit(asked->q_dkv, backward, q_len);
-    b.kv_dkv = fit(asked->kv_dkv, backward, kv_len);
-    b.kv_dkv_compute = divide(b.kv_dkv, asked->kv_dkv_compute ? asked->kv_dkv_compute : backward_compute);
-    b.q_dq = fit(asked->q_dq, backward, q_len);
-    b.kv_dq = fit(asked->kv_dq, backward_compute, kv_len);
+    b.q = ct_mosaic_fit_block(asked->q, forward, q_len);
+    b.kv = ct_mosaic_fit_block(asked->kv, forward, kv_len);
+    b.kv_compute = ct_mosaic_divide_block(b.kv, asked->kv_compute ? asked->kv_compute : compute);
+    b.q_dkv = ct_mosaic_fit_block(asked->q_dkv, backward, q_len);
+    b.kv_dkv = ct_mosaic_fit_block(asked->kv_dkv, backward, kv_len);
+    b.kv_dkv_compute =
+        ct_mosaic_divide_block(b.kv_dkv, asked->kv_dkv_compute ? asked->kv_dkv_compute : backward_compute);
+    b.q_dq = ct_mosaic_fit_block(asked->q_dq, backward, q_len);
+    b.kv_dq = ct_mosaic_fit_block(asked->kv_dq, backward_compute, kv_len);
     return b;
 }
 
@@ -120,7 +100,7 @@ enum {
 /* A quarter of it for dq of the fused kernel. */
 int64_t ct__splash_part_blocks(const ct__splash *s)
 {
-    int64_t block_bytes = s->group * s->blocks.q_dkv * round_up(s->head_dim, CT_MOSAIC_LANES) * 4;
+    int64_t block_bytes = s->group * s->blocks.q_dkv * ct_mosaic_round_up(s->head_dim, CT_MOSAIC_LANES) * 4;
     return CT_MAX(s->vector_bytes / 4 / block_bytes, 1);
 }
 
@@ -130,7 +110,7 @@ int64_t ct__splash_estimate(const ct_mosaic *k, const ct__splash *s, int64_t row
     int64_t bytes = ct_mosaic_buffer_bytes(k) + OTHER_BYTES;
     if (!is_f32) return bytes + rows * keys * (is_backward ? BACKWARD_BYTES : FORWARD_BYTES);
     bytes += rows * keys * (is_backward ? F32_BACKWARD_BYTES : F32_FORWARD_BYTES);
-    return is_backward ? bytes + rows * round_up(s->head_dim, CT_MOSAIC_LANES) * F32_QUERY_BYTES : bytes;
+    return is_backward ? bytes + rows * ct_mosaic_round_up(s->head_dim, CT_MOSAIC_LANES) * F32_QUERY_BYTES : bytes;
 }
 
 int64_t ct__splash_vector_bytes(const ct__splash *splash, ct__splash_kernel kernel)
@@ -140,8 +120,8 @@ int64_t ct__splash_vector_bytes(const ct__splash *splash, ct__splash_kernel kern
     int64_t q = kernel == CT__SPLASH_FORWARD ? b->q : kernel == CT__SPLASH_DQ ? b->q_dq : b->q_dkv;
     int64_t kv = kernel == CT__SPLASH_FORWARD ? b->kv : kernel == CT__SPLASH_DQ ? b->kv_dq : b->kv_dkv;
     int64_t keys = kernel == CT__SPLASH_FORWARD ? b->kv_compute : kernel == CT__SPLASH_DQ ? kv : b->kv_dkv_compute;
-    s.q_len = round_up(s.q_len, q);
-    s.kv_len = round_up(s.num_keys, kv);
+    s.q_len = ct_mosaic_round_up(s.q_len, q);
+    s.kv_len = ct_mosaic_round_up(s.num_keys, kv);
     int64_t most = CT_MIN(ct__splash_part_blocks(&s), s.q_len / q);
     ct_mosaic *k = kernel == CT__SPLASH_FORWARD ? ct__splash_forward(&s)
                    : kernel == CT__SPLASH_DQ    ? ct__splash_dq(&s)
@@ -176,8 +156,8 @@ static bool shrink(const adjustable *a)
     for (int i = 1; i < 3; i++)
         if (*a->sizes[i] > *greatest) greatest = a->sizes[i];
     if (*greatest <= CT_MOSAIC_LANES) return false;
-    *greatest = round_up(*greatest / 2, CT_MOSAIC_LANES);
-    *a->sizes[0] = divide(*a->sizes[1], *a->sizes[0]);
+    *greatest = ct_mosaic_round_up(*greatest / 2, CT_MOSAIC_LANES);
+    *a->sizes[0] = ct_mosaic_divide_block(*a->sizes[1], *a->sizes[0]);
     return true;
 }
 

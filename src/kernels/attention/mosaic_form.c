@@ -11,11 +11,6 @@
 #include "kernels/attention/mosaic_mask.h"
 #include "spmd/parallel.h"
 
-static int64_t round_up(int64_t value, int64_t to)
-{
-    return (value + to - 1) / to * to;
-}
-
 static ct__splash_arrays arrays_of(const ct_kernels *kernels, ct_tensor *q, ct_tensor *k, ct_tensor *v,
                                    const ct_attention_opts *opts, bool wide)
 {
@@ -51,8 +46,8 @@ static ct__splash_arrays arrays_of(const ct_kernels *kernels, ct_tensor *q, ct_t
 /* Lengths padded to a kernel's blocks. */
 static void set_lengths(ct__splash_arrays *a, int64_t q_block, int64_t kv_block)
 {
-    a->splash.q_len = round_up(ct_tensor_axis_size(a->q, "seq"), q_block);
-    a->splash.kv_len = round_up(a->splash.num_keys, kv_block);
+    a->splash.q_len = ct_mosaic_round_up(ct_tensor_axis_size(a->q, "seq"), q_block);
+    a->splash.kv_len = ct_mosaic_round_up(a->splash.num_keys, kv_block);
 }
 
 /* tables q k v masks, cotangents, part, sums */

@@ -39,23 +39,11 @@ static ct__context_parts with_travellers(const ring *r, ct_tensor *const *travel
     return parts;
 }
 
-/* To the next device of the ring. */
-static ct_tensor *pass_on(const ring *r, ct_tensor *x)
-{
-    int64_t degree = r->context->degree;
-    int64_t(*pairs)[2] = ct_arena_alloc(&x->graph->arena, (size_t)degree * sizeof(*pairs));
-    for (int64_t i = 0; i < degree; i++) {
-        pairs[i][0] = i;
-        pairs[i][1] = (i + 1) % degree;
-    }
-    return ct_collective_permute(x, r->context->cp, (int)degree, (const int64_t(*)[2])pairs);
-}
-
 static ct__context_parts begin_turn(const ring *r, ct_tensor *const *travellers, ct_tensor **out_travellers)
 {
     ct__context_parts parts = with_travellers(r, travellers);
     int count = list_travellers(&parts, out_travellers);
-    for (int i = 0; i < count; i++) out_travellers[i] = pass_on(r, out_travellers[i]);
+    for (int i = 0; i < count; i++) out_travellers[i] = ct__context_pass_on(r->context, out_travellers[i]);
     return parts;
 }
 
@@ -133,7 +121,7 @@ static void attend_back(const ring *r, const ct__context_parts *parts, ct_tensor
     ct__splash_gradients(r->context->kernels, parts->q, parts->k, parts->v, &parts->opts, saved->result, saved->lse,
                          saved->d_result, saved->d_lse, true, here);
     for (int i = 0; i < 3; i++) out_carries[i] = ct_add(carries[i], here[i]);
-    for (int i = 1; i < 3; i++) out_carries[i] = pass_on(r, out_carries[i]);
+    for (int i = 1; i < 3; i++) out_carries[i] = ct__context_pass_on(r->context, out_carries[i]);
 }
 
 static void backward_turn(ct_graph *graph, void *opaque, ct_tensor *const *carries, ct_tensor *const *slices,

@@ -45,22 +45,10 @@ static ct__keys with_travellers(const ring *r, ct_tensor *const *travellers)
     return keys;
 }
 
-/* To the next device of the ring. */
-static ct_tensor *pass_on(const ring *r, ct_tensor *x)
-{
-    int64_t degree = r->context->degree;
-    int64_t(*pairs)[2] = ct_arena_alloc(&x->graph->arena, (size_t)degree * sizeof(*pairs));
-    for (int64_t i = 0; i < degree; i++) {
-        pairs[i][0] = i;
-        pairs[i][1] = (i + 1) % degree;
-    }
-    return ct_collective_permute(x, r->context->cp, (int)degree, (const int64_t(*)[2])pairs);
-}
-
 static void pass_travellers(const ring *r, const ct__keys *keys, ct_tensor **out_carries)
 {
     int count = list_travellers(keys, out_carries);
-    for (int i = 0; i < count; i++) out_carries[i] = pass_on(r, out_carries[i]);
+    for (int i = 0; i < count; i++) out_carries[i] = ct__context_pass_on(r->context, out_carries[i]);
 }
 
 /* degree - 1 turns of body over the first carries and what goes round; out_carries: what the last turn finds. */
@@ -115,8 +103,8 @@ static void forward(const ct__context *context, const ct__context_parts *parts, 
 static void attend_back(const ring *r, const ct__keys *keys, ct_tensor *const *carries, ct_tensor **out_carries)
 {
     ct__blocks_attend_back(&r->blocks, &r->queries, &r->cotangents, keys, carries, out_carries);
-    out_carries[CT__DK] = pass_on(r, out_carries[CT__DK]);
-    out_carries[CT__DV] = pass_on(r, out_carries[CT__DV]);
+    out_carries[CT__DK] = ct__context_pass_on(r->context, out_carries[CT__DK]);
+    out_carries[CT__DV] = ct__context_pass_on(r->context, out_carries[CT__DV]);
 }
 
 static void backward_turn(ct_graph *graph, void *opaque, ct_tensor *const *carries, ct_tensor *const *slices,

@@ -20,28 +20,6 @@ static const struct {
 };
 enum { UNKNOWN_CHIP = CT_COUNT(TUNED) - 1 };
 
-static int64_t round_up(int64_t value, int64_t to)
-{
-    return (value + to - 1) / to * to;
-}
-
-/* As many blocks as `tuned` gives, but of equal sizes, so that little is padding. */
-static int64_t fit(int64_t asked, int64_t tuned, int64_t len)
-{
-    if (asked) return CT_MIN(asked, round_up(len, CT_MOSAIC_LANES));
-    int64_t count = (len + tuned - 1) / tuned;
-    return round_up((len + count - 1) / count, CT_MOSAIC_LANES);
-}
-
-/* The greatest divisor of dim, in lanes, that is no greater than wanted; dim itself where it is not made of lanes. */
-static int64_t divide(int64_t dim, int64_t wanted)
-{
-    if (dim % CT_MOSAIC_LANES) return dim;
-    int64_t lanes = dim / CT_MOSAIC_LANES, parts = 1;
-    while (parts < lanes && (lanes % parts || dim / parts > wanted)) parts++;
-    return dim / parts;
-}
-
 /* ---- vector memory ---- */
 
 /* What libtpu 0.0.52 keeps beside windows and scratch, when it compiles for a chip: found by compiling (tests/mosaic).
@@ -55,7 +33,7 @@ int64_t ct__loss_mosaic_bytes(const ct__loss_mosaic *s, ct__loss_kernel kernel)
     int64_t buffers = ct_mosaic_buffer_bytes(k);
     ct_mosaic_free(k);
     bool is_f32 = s->element == CT_MOSAIC_F32, is_cut = s->is_padded || s->vocab % s->blocks.vocab != 0;
-    int64_t hidden = round_up(s->blocks.hidden, CT_MOSAIC_LANES), of_w = s->blocks.vocab * hidden;
+    int64_t hidden = ct_mosaic_round_up(s->blocks.hidden, CT_MOSAIC_LANES), of_w = s->blocks.vocab * hidden;
     int64_t of_x = s->blocks.rows * hidden, of_d = s->blocks.vocab * s->blocks.rows;
     int64_t sum = of_w * (is_f32 ? FIRST_F32 : SUM_BF16), product = of_d * (is_f32 ? FIRST_F32 : PRODUCT_BF16);
     if (is_f32) sum += of_x * SECOND_F32, product += (kernel == CT__LOSS_DX ? of_w : of_x) * SECOND_F32;
@@ -69,9 +47,9 @@ static bool shrink(ct__loss_mosaic *s, ct__loss_kernel kernel, const ct_loss_blo
     int64_t least = ct__loss_mosaic_bytes(s, kernel);
     ct_loss_blocks now = s->blocks, best = now;
     ct_loss_blocks tried[3] = {now, now, now};
-    if (!fixed->rows) tried[0].rows = round_up(now.rows / 2, CT_MOSAIC_LANES);
-    if (!fixed->vocab) tried[1].vocab = round_up(now.vocab / 2, CT_MOSAIC_LANES);
-    if (!fixed->hidden) tried[2].hidden = divide(s->dim, now.hidden / 2);
+    if (!fixed->rows) tried[0].rows = ct_mosaic_round_up(now.rows / 2, CT_MOSAIC_LANES);
+    if (!fixed->vocab) tried[1].vocab = ct_mosaic_round_up(now.vocab / 2, CT_MOSAIC_LANES);
+    if (!fixed->hidden) tried[2].hidden = ct_mosaic_divide_block(s->dim, now.hidden / 2);
     for (int i = 0; i < 3; i++) {
         s->blocks = tried[i];
         int64_t bytes = ct__loss_mosaic_bytes(s, kernel);
@@ -99,9 +77,9 @@ ct_loss_blocks ct__loss_mosaic_blocks(const ct_kernels *kernels, const ct__loss_
         if (kernels->chip && !strcmp(kernels->chip, TUNED[i].chip)) row = i;
     const ct_loss_blocks *asked = &kernels->loss_blocks, *tuned = &TUNED[row].blocks;
     ct__loss_mosaic sized = *s;
-    sized.blocks.rows = fit(asked->rows, tuned->rows, s->rows);
-    sized.blocks.vocab = fit(asked->vocab, tuned->vocab, s->vocab);
-    sized.blocks.hidden = divide(s->dim, asked->hidden ? asked->hidden : tuned->hidden);
+    sized.blocks.rows = ct_mosaic_fit_block(asked->rows, tuned->rows, s->rows);
+    sized.blocks.vocab = ct_mosaic_fit_block(asked->vocab, tuned->vocab, s->vocab);
+    sized.blocks.hidden = ct_mosaic_divide_block(s->dim, asked->hidden ? asked->hidden : tuned->hidden);
     make_fit(&sized, kernel, asked);
     return sized.blocks;
 }

@@ -139,6 +139,16 @@ void ct__mosaic_call(const char *loc, ct_mosaic *k, int num_operands, ct_tensor 
 #define ct_mosaic_call(k, num_operands, operands, num_results, results_like, out_results)                              \
     ct__mosaic_call(CT_LOC, k, num_operands, operands, num_results, results_like, out_results)
 
+/* ---- sizes of blocks ---- */
+
+int64_t ct_mosaic_round_up(int64_t value, int64_t to);
+/* A block of a dim of len elements, in whole lanes: asked (cut to the dim), or where that is 0 one of as many blocks as
+ * tuned gives, but of equal sizes, so that little is padding. */
+int64_t ct_mosaic_fit_block(int64_t asked, int64_t tuned, int64_t len);
+/* The greatest divisor of size, in lanes, that is no greater than wanted (one lane group at least); size itself where
+ * it is not made of lanes. */
+int64_t ct_mosaic_divide_block(int64_t size, int64_t wanted);
+
 /* The vector memory of a core, in bytes; an unknown chip (NULL) has the least of them. */
 int64_t ct_mosaic_chip_bytes(const char *chip);
 
