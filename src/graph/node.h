@@ -121,7 +121,7 @@ struct ct_graph {
     int num_mesh_axes;
     const struct ct_parallel *parallel; /* spmd's: how the model lies on the mesh; NULL: one device */
     const struct ct_kernels *kernels;   /* kernels': which forms its kernels take; NULL: their definitions */
-    bool kernels_warned;                /* that one took another form than the best */
+    const char *kernels_warned[2];      /* those that took another form than the best, and said so */
     int num_channels;                   /* the printer's: channel handles given out */
     int manual_depth;                   /* 1 while the body of a manual region is being made */
     const bool *wants_gradient;         /* by tensor id, during a sweep; NULL: all */

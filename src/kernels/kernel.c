@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/macros.h"
 #include "graph/node.h"
 
 /* From here on the lean forms are no slower (benchmarks/attention, benchmarks/loss); below, one matrix is cheaper than
@@ -49,8 +50,14 @@ ct_kernel_form ct_loss_form(const ct_kernels *kernels, int64_t num_rows, int64_t
 
 void ct__kernels_fell_back(ct_graph *graph, const char *kernel, const char *why_not)
 {
-    if (!graph->kernels_warned) ct_warning("%s takes the portable form: %s", kernel, why_not);
-    graph->kernels_warned = true;
+    for (size_t i = 0; i < CT_COUNT(graph->kernels_warned); i++) {
+        const char *warned = graph->kernels_warned[i];
+        if (warned && !strcmp(warned, kernel)) return;
+        if (warned) continue;
+        ct_warning("%s takes the portable form: %s", kernel, why_not);
+        graph->kernels_warned[i] = kernel;
+        return;
+    }
 }
 
 const char *ct_kernel_form_name(ct_kernel_form form)

@@ -50,7 +50,7 @@ const ct_kernels *ct_kernels_of(const ct_graph *graph); /* never NULL */
 ct_kernel_form ct_attention_form(const ct_kernels *kernels, int64_t num_keys, const char **out_why);
 ct_kernel_form ct_loss_form(const ct_kernels *kernels, int64_t num_rows, int64_t vocab, const char **out_why);
 
-/* Warns, once for a graph, that AUTO's best form cannot be had. */
+/* Warns, once for a graph and kernel (a literal), that AUTO's best form cannot be had. */
 void ct__kernels_fell_back(ct_graph *graph, const char *kernel, const char *why_not);
 
 const char *ct_kernel_form_name(ct_kernel_form form);

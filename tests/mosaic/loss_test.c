@@ -431,7 +431,14 @@ static void test_auto(void **state)
     kernels.loss = CT_KERNEL_AUTO;
     assert_int_equal(num_kernels(&c, CT_DTYPE_BF16, &kernels), 3);
     assert_int_equal(num_kernels(&c, F32, &kernels), 3);
+    kernels.loss_blocks = (ct_loss_blocks){0};
     assert_int_equal(num_kernels(&c, CT_DTYPE_F64, &kernels), 0);
+    /* sizes that are asked for are taken or refused */
+    kernels.loss_blocks = (ct_loss_blocks){.vocab = 1 << 20};
+    c.vocab = 1 << 20;
+    expect_refused(&c, CT_DTYPE_BF16, &kernels, "loss_v_block_size to ");
+    c.vocab = 300;
+    kernels.loss_blocks = (ct_loss_blocks){0};
     kernels.platform = "cpu";
     assert_int_equal(num_kernels(&c, CT_DTYPE_BF16, &kernels), 0);
 }

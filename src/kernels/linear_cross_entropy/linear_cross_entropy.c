@@ -37,6 +37,13 @@ static bool fits(const char *loc, const ct_tensor *hidden, const ct_tensor *weig
     return false;
 }
 
+/* Is a form asked for, by name or by sizes of its blocks? Then it is not to be had otherwise. */
+static bool is_asked(const ct_kernels *kernels)
+{
+    const ct_loss_blocks *b = &kernels->loss_blocks;
+    return kernels->loss != CT_KERNEL_AUTO || b->rows || b->hidden || b->vocab;
+}
+
 /* The form, what it needs in *out_loss; NULL where an error was kept. */
 static bool prepare(const char *loc, ct_tensor *hidden, ct_tensor *weight, ct_tensor *labels,
                     const ct_linear_cross_entropy_opts *opts, ct_kernel_form *out_form, ct__loss **out_loss)
@@ -57,7 +64,7 @@ static bool prepare(const char *loc, ct_tensor *hidden, ct_tensor *weight, ct_te
     if (*out_form == CT_KERNEL_DEFINITION) return true;
     ct__loss_place(loss, weight, labels);
     const char *why_not = *out_form == CT_KERNEL_MOSAIC ? ct__loss_mosaic_why_not(hidden, weight, loss) : NULL;
-    if (why_not && kernels->loss != CT_KERNEL_AUTO) {
+    if (why_not && is_asked(kernels)) {
         ct__fail(graph, loc, "linear_cross_entropy", "%s", why_not);
         return false;
     }
