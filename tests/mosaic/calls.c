@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/base64.h"
 #include "base/str.h"
 #include "pjrt/ffi.h"
 
@@ -44,18 +45,8 @@ int64_t mosaic_take_busy_steps(const char *kernel)
 
 static char *decode_base64(const char *text, size_t length)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char *bytes = ct_alloc(length / 4 * 3 + 1);
-    size_t count = 0;
-    uint32_t word = 0;
-    for (size_t i = 0; i < length && text[i] != '='; i++) {
-        const char *digit = memchr(digits, text[i], 64);
-        if (!digit) break;
-        word = word << 6 | (uint32_t)(digit - digits);
-        if (i % 4) bytes[count++] = (char)(word >> (6 - 2 * (i % 4)) & 255);
-    }
-    bytes[count] = 0;
-    return bytes;
+    size_t size_bytes;
+    return ct_base64_decode(text, length, &size_bytes);
 }
 
 enum { MAX_ARRAYS = 32 };

@@ -2,21 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/base64.h"
 #include "graph/custom_call.h"
 #include "graph/node.h"
 #include "kernels/mosaic/internal.h"
-
-static void append_base64(ct_str *out, const char *bytes, size_t length)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < length; i += 3) {
-        size_t left = CT_MIN(length - i, (size_t)3);
-        uint32_t word = 0;
-        for (size_t j = 0; j < 3; j++) word = word << 8 | (j < left ? (unsigned char)bytes[i + j] : 0u);
-        for (size_t j = 0; j < 4; j++) ct_str_append_char(out, j <= left ? digits[word >> (18 - 6 * j) & 63] : '=');
-    }
-}
 
 static char *config_of(ct_mosaic *k)
 {
@@ -24,7 +13,7 @@ static char *config_of(ct_mosaic *k)
     ct_str config;
     ct_str_init(&config);
     ct_str_append(&config, "{\"custom_call_config\": {\"body\": \"");
-    append_base64(&config, text, strlen(text));
+    ct_base64_append(&config, text, strlen(text));
     ct_str_printf(&config,
                   "\", \"serialization_format\": 1, \"needs_layout_passes\": true, \"cost_estimate\": "
                   "{\"flops\": %.0f, \"transcendentals\": %.0f, \"bytes_accessed\": %.0f}}",
