@@ -1,1 +1,1 @@
-ct_module(kernels DEPS spmd autodiff graph base)
+ct_module(kernels DEPS spmd autodiff graph chips base)

@@ -28,11 +28,19 @@ static const struct {
     ct_collective_kind kind;
     bool is_async;
 } opcodes[] = {
-    {"all-gather", CT_COLLECTIVE_ALL_GATHER, false},           {"all-gather-start", CT_COLLECTIVE_ALL_GATHER, true},
-    {"reduce-scatter", CT_COLLECTIVE_REDUCE_SCATTER, false},   {"all-reduce", CT_COLLECTIVE_ALL_REDUCE, false},
-    {"all-reduce-start", CT_COLLECTIVE_ALL_REDUCE, true},      {"all-to-all", CT_COLLECTIVE_ALL_TO_ALL, false},
-    {"ragged-all-to-all", CT_COLLECTIVE_ALL_TO_ALL, false},    {"collective-permute", CT_COLLECTIVE_PERMUTE, false},
-    {"collective-permute-start", CT_COLLECTIVE_PERMUTE, true}, {"collective-broadcast", CT_COLLECTIVE_PERMUTE, false},
+    {"all-gather", CT_COLLECTIVE_ALL_GATHER, false},
+    {"all-gather-start", CT_COLLECTIVE_ALL_GATHER, true},
+    {"reduce-scatter", CT_COLLECTIVE_REDUCE_SCATTER, false},
+    {"reduce-scatter-start", CT_COLLECTIVE_REDUCE_SCATTER, true},
+    {"all-reduce", CT_COLLECTIVE_ALL_REDUCE, false},
+    {"all-reduce-start", CT_COLLECTIVE_ALL_REDUCE, true},
+    {"all-to-all", CT_COLLECTIVE_ALL_TO_ALL, false},
+    {"all-to-all-start", CT_COLLECTIVE_ALL_TO_ALL, true},
+    {"ragged-all-to-all-start", CT_COLLECTIVE_ALL_TO_ALL, true},
+    {"ragged-all-to-all", CT_COLLECTIVE_ALL_TO_ALL, false},
+    {"collective-permute", CT_COLLECTIVE_PERMUTE, false},
+    {"collective-permute-start", CT_COLLECTIVE_PERMUTE, true},
+    {"collective-broadcast", CT_COLLECTIVE_PERMUTE, false},
 };
 
 static int find_opcode(const ct_hlo_instruction *instruction)
@@ -51,13 +59,13 @@ static const char *config_text(ct_arena *arena, const char *config, const char *
     return ct_arena_strndup(arena, at, strcspn(at, "\""));
 }
 
-/* libtpu writes the largest integer where it has no estimate (for gathers and scatters, for example). */
-static double estimated_cycles(const ct_hlo_instruction *instruction)
+double ct_hlo_estimated_cycles(const ct_hlo_instruction *instruction, double *out_stated)
 {
     static const char key[] = "\"estimated_cycles\":\"";
     const char *at = strstr(instruction->backend_config, key);
     double cycles = at ? strtod(at + sizeof(key) - 1, NULL) : 0;
-    return cycles < 1e15 ? cycles : 0;
+    if (out_stated) *out_stated = cycles;
+    return cycles > 0 && cycles < 1e12 ? cycles : 0;
 }
 
 /* ---- what an all-reduce is wasted on ---- */
@@ -233,32 +241,48 @@ static bool walk_reduce_scatter(walker *w, const ct_hlo_instruction *fusion, con
     return false;
 }
 
+/* Of an instruction that is neither a loop nor a branch: what it runs itself or through what it calls. */
+static void walk_instruction(walker *w, const ct_hlo_computation *computation, const ct_hlo_instruction *instruction,
+                             const context *c)
+{
+    static const char *const calling[] = {"fusion",      "call",       "conditional",      "async-start",
+                                          "custom-call", "call-start", "custom-call-start"};
+    int opcode = find_opcode(instruction);
+    if (opcode >= 0) {
+        add(w, computation, instruction, opcodes[opcode].kind, opcodes[opcode].is_async || c->is_async, c);
+        return;
+    }
+    bool calls = false;
+    for (size_t k = 0; k < CT_COUNT(calling); k++) calls = calls || is(instruction, calling[k]);
+    if (!calls || !instruction->num_calls) return;
+    context inner = *c;
+    if (instruction->op_name[0]) inner.op_name = instruction->op_name;
+    inner.is_async |= strstr(instruction->opcode, "-start") != NULL;
+    if (is(instruction, "fusion")) {
+        inner.is_fused = true;
+        inner.emitter = config_text(w->arena, instruction->backend_config, "emitter");
+        if (walk_reduce_scatter(w, instruction, &inner)) return;
+    }
+    for (size_t k = 0; k < instruction->num_calls; k++) walk(w, instruction->calls[k], &inner);
+}
+
 static void walk(walker *w, const ct_hlo_computation *computation, const context *c)
 {
-    static const char *const calling[] = {"fusion", "call", "conditional", "async-start", "custom-call"};
     for (size_t i = 0; i < computation->num_instructions; i++) {
         const ct_hlo_instruction *instruction = &computation->instructions[i];
-        if (!c->is_fused) w->traffic->estimated_cycles += (double)c->times * estimated_cycles(instruction);
-        int opcode = find_opcode(instruction);
-        if (opcode >= 0) {
-            add(w, computation, instruction, opcodes[opcode].kind, opcodes[opcode].is_async || c->is_async, c);
-        } else if (is(instruction, "while")) {
+        if (!c->is_fused) w->traffic->estimated_cycles += (double)c->times * ct_hlo_estimated_cycles(instruction, NULL);
+        if (is(instruction, "while"))
             walk_loop(w, instruction, c);
-        } else {
-            bool calls = false;
-            for (size_t k = 0; k < CT_COUNT(calling); k++) calls = calls || is(instruction, calling[k]);
-            if (!calls || !instruction->num_calls) continue;
-            context inner = *c;
-            if (instruction->op_name[0]) inner.op_name = instruction->op_name;
-            inner.is_async |= is(instruction, "async-start");
-            if (is(instruction, "fusion")) {
-                inner.is_fused = true;
-                inner.emitter = config_text(w->arena, instruction->backend_config, "emitter");
-                if (walk_reduce_scatter(w, instruction, &inner)) continue;
-            }
-            for (size_t k = 0; k < instruction->num_calls; k++) walk(w, instruction->calls[k], &inner);
-        }
+        else
+            walk_instruction(w, computation, instruction, c);
     }
+}
+
+void ct_hlo_traffic_add(ct_arena *arena, const ct_hlo_computation *computation, const ct_hlo_instruction *instruction,
+                        int64_t num_devices, ct_hlo_traffic *traffic)
+{
+    walker w = {.arena = arena, .traffic = traffic, .num_devices = num_devices};
+    walk_instruction(&w, computation, instruction, &(context){.times = 1, .op_name = "", .emitter = ""});
 }
 
 void ct_hlo_traffic_find(ct_arena *arena, const ct_hlo_module *module, int64_t num_devices, ct_hlo_traffic *out_traffic)

@@ -51,6 +51,16 @@ typedef struct ct_hlo_traffic {
 void ct_hlo_traffic_find(ct_arena *arena, const ct_hlo_module *module, int64_t num_devices,
                          ct_hlo_traffic *out_traffic);
 
+/* Appends the collectives of one instruction, times 1: what it does itself, starts or calls, but not what a loop turns.
+ * An instruction that only waits has none. */
+void ct_hlo_traffic_add(ct_arena *arena, const ct_hlo_computation *computation, const ct_hlo_instruction *instruction,
+                        int64_t num_devices, ct_hlo_traffic *traffic);
+
+/* The compiler's estimate of one execution, 0 where there is none. libtpu writes the largest integer where it has none
+ * (for gathers and scatters, for example); that, a negative number and one beyond ten minutes are none either.
+ * out_stated: what it says, whatever that is; may be NULL. */
+double ct_hlo_estimated_cycles(const ct_hlo_instruction *instruction, double *out_stated);
+
 const char *ct_collective_kind_name(ct_collective_kind kind); /* "all_gather" */
 
 /* Along which axes of a row-major mesh the groups run: bit i for axis i. -1 if they are not the groups of any axes.

@@ -1,26 +1,14 @@
 /* The link model: what the busiest link carries, over what it can carry. */
 #include "spmd/links.h"
 
-#include <string.h>
-
-static const struct {
-    const char *name, *kind;
-    double bytes_per_s;
-} chips[] = {
-    {"v4", "TPU v4", 45e9},   {"v5e", "TPU v5 lite", 45e9}, {"v5p", "TPU v5", 90e9},
-    {"v5p", "TPU v5p", 90e9}, {"v6e", "TPU v6 lite", 90e9}, {"tpu7x", "TPU7x", 90e9},
-};
-static const double links_between_dies = 6;
+#include "chips/chips.h"
 
 ct_status *ct_links_init(const char *chip, const ct_mesh *mesh, const bool *wraps, const char *names,
                          ct_links *out_links)
 {
     *out_links = (ct_links){.num_axes = mesh->num_axes};
-    double bytes_per_s = 0;
-    for (size_t i = 0; i < CT_COUNT(chips); i++)
-        if (!strcmp(chip, chips[i].name) || !strcmp(chip, chips[i].kind)) bytes_per_s = chips[i].bytes_per_s;
-    if (bytes_per_s == 0)
-        return ct_error(CT_CODE_NOT_FOUND, "the link model knows v4, v5e, v5p, v6e and tpu7x, not \"%s\"", chip);
+    const ct_chip *known = ct_chip_find(chip);
+    if (!known) return ct_error(CT_CODE_NOT_FOUND, "the link model knows %s, not \"%s\"", ct_chip_names(), chip);
     double devices_per_chip = 1;
     for (int t = 0; t < mesh->num_torus; t++)
         if (names[t] == 'c') devices_per_chip = (double)mesh->torus[t];
@@ -30,7 +18,7 @@ ct_status *ct_links_init(const char *chip, const ct_mesh *mesh, const bool *wrap
         for (int b = a + 1; b < mesh->num_axes; b++)
             if (mesh->axes[b].torus_axis == torus_axis) stride *= mesh->axes[b].size;
         double per_device =
-            names[torus_axis] == 'c' ? links_between_dies * bytes_per_s : bytes_per_s / devices_per_chip;
+            names[torus_axis] == 'c' ? known->die_bytes_per_s : known->link_bytes_per_s / devices_per_chip;
         out_links->sizes[a] = mesh->axes[a].size;
         out_links->torus_axis[a] = torus_axis;
         out_links->bytes_per_s[a] = per_device / (double)stride; /* groups that reach over each other share the links */

@@ -7,10 +7,8 @@
  * one after the other, the array grows (or shrinks) by each axis' size on the way. Parts of an array that walk the axes
  * in different orders at once use several axes' links at a time.
  *
- * Predictions to compare forms by, not measurements. Bandwidths are 0.9 of the published peaks: jax-ml.github.io/
- * scaling-book, "How to think about TPUs" (v4, v5e 45 GB/s, v5p, v6e 90 GB/s each way); tpu7x from its published 1200
- * GB/s a chip over six links in the same way. The two devices of a tpu7x chip share its links, and what joins them is
- * taken as six links.
+ * Predictions to compare forms by, not measurements. Bandwidths are those of chips/chips.h, 0.9 of the published peaks.
+ * The devices of one chip share its links, and what joins them is taken as six links.
  */
 #ifndef CT_SPMD_LINKS_H
 #define CT_SPMD_LINKS_H

@@ -1,1 +1,1 @@
-ct_module(spmd DEPS autodiff graph base)
+ct_module(spmd DEPS autodiff graph chips base)

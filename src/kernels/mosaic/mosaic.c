@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "chips/chips.h"
 #include "kernels/mosaic/internal.h"
 
 ct_mosaic *ct_mosaic_new(const char *name)
@@ -180,8 +181,8 @@ int64_t ct_mosaic_buffer_bytes(const ct_mosaic *k)
 
 int64_t ct_mosaic_chip_bytes(const char *chip)
 {
-    bool is_large = chip && (!strcmp(chip, "v5e") || !strcmp(chip, "v6e"));
-    return (int64_t)(is_large ? 128 : 64) << 20;
+    const ct_chip *known = ct_chip_find(chip);
+    return known ? known->vmem_bytes : (int64_t)64 << 20;
 }
 
 /* ---- the module ---- */

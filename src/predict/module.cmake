@@ -1,0 +1,1 @@
+ct_module(predict DEPS spmd chips pjrt formats base)

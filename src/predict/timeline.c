@@ -1,0 +1,116 @@
+/* The priced program in time: the TensorCore walks the schedule, what was started runs beside it.
+ *
+ *   start     begins when all its resources are free, ends so many seconds later: the resources are taken until then
+ *   done      the TensorCore waits until its start has ended
+ *   loop      two turns are simulated; the second, which finds the clocks as a turn leaves them, stands for all others
+ *   branches  the dearest one is run
+ */
+#include <string.h>
+
+#include "predict/internal.h"
+
+typedef struct clock_state {
+    double now;
+    double free_at[CT__NUM_RESOURCES];
+} clock_state;
+
+enum { MAX_DEPTH = 16 };
+
+static void run(ct__sim *sim, const ct_hlo_computation *computation, double times, int depth, clock_state *clock);
+
+static double compute_seconds(const ct__sim *sim, const ct__priced *at)
+{
+    if (at->at_peak <= 0) return at->compute;
+    return CT_MAX(at->at_peak / sim->chip->attention_efficiency[sim->efficiency], at->least);
+}
+
+static void spend(const ct__sim *sim, ct__priced *at, double times, double seconds, clock_state *clock)
+{
+    clock->now += seconds;
+    at->waited.at[sim->efficiency] += times * seconds;
+}
+
+static void launch(const ct__sim *sim, ct__priced *at, double times, clock_state *clock)
+{
+    double begin = clock->now;
+    for (int r = 0; r < CT__NUM_RESOURCES; r++)
+        if (at->resources >> r & 1) begin = CT_MAX(begin, clock->free_at[r]);
+    at->finish = begin + at->seconds;
+    for (int r = 0; r < CT__NUM_RESOURCES; r++)
+        if (at->resources >> r & 1) clock->free_at[r] = at->finish;
+    at->busy.at[sim->efficiency] += times * at->seconds;
+}
+
+static void run_loop(ct__sim *sim, const ct__priced *loop, double times, int depth, clock_state *clock)
+{
+    int64_t turns = loop->turns < 0 ? 1 : loop->turns;
+    for (int turn = 0; turn < 2 && turn < turns; turn++) {
+        double stands_for = turn ? (double)(turns - 1) : 1, before = clock->now;
+        for (size_t i = loop->at->num_calls; i--;) /* condition, then body */
+            run(sim, loop->at->calls[i], times * stands_for, depth + 1, clock);
+        double rest = (stands_for - 1) * (clock->now - before);
+        clock->now += rest;
+        for (int r = 0; r < CT__NUM_RESOURCES; r++) /* what is still under way is so at every turn's end */
+            if (clock->free_at[r] > clock->now - rest) clock->free_at[r] += rest;
+    }
+}
+
+/* The branches' own times, found by running each alone for nothing. */
+static void run_branch(ct__sim *sim, const ct__priced *branch, double times, int depth, clock_state *clock)
+{
+    const ct_hlo_computation *dearest = NULL;
+    double most = -1;
+    for (size_t i = 0; i < branch->at->num_calls; i++) {
+        clock_state alone = *clock;
+        run(sim, branch->at->calls[i], 0, depth + 1, &alone);
+        if (alone.now - clock->now <= most) continue;
+        most = alone.now - clock->now;
+        dearest = branch->at->calls[i];
+    }
+    if (dearest) run(sim, dearest, times, depth + 1, clock);
+}
+
+static void run_one(ct__sim *sim, ct__priced *at, double times, int depth, clock_state *clock)
+{
+    if (!sim->efficiency) at->times += times;
+    switch (at->role) {
+    case CT__FREE: break;
+    case CT__COMPUTE: {
+        double seconds = compute_seconds(sim, at);
+        at->busy.at[sim->efficiency] += times * seconds;
+        spend(sim, at, times, seconds, clock);
+        break;
+    }
+    case CT__TRANSFER:
+        launch(sim, at, times, clock);
+        spend(sim, at, times, at->finish - clock->now + at->compute, clock);
+        break;
+    case CT__START:
+        launch(sim, at, times, clock);
+        spend(sim, at, times, at->compute, clock);
+        break;
+    case CT__DONE:
+        if (at->start && at->start->finish > clock->now)
+            spend(sim, at->start, times, at->start->finish - clock->now, clock);
+        break;
+    case CT__LOOP: run_loop(sim, at, times, depth, clock); break;
+    case CT__BRANCH: run_branch(sim, at, times, depth, clock); break;
+    case CT__CALL:
+        for (size_t i = 0; i < at->at->num_calls; i++) run(sim, at->at->calls[i], times, depth + 1, clock);
+        break;
+    }
+}
+
+static void run(ct__sim *sim, const ct_hlo_computation *computation, double times, int depth, clock_state *clock)
+{
+    ct__priced *priced = ct__priced_of(sim, computation);
+    if (!priced || depth > MAX_DEPTH) return;
+    for (size_t i = 0; i < computation->num_instructions; i++) run_one(sim, &priced[i], times, depth, clock);
+}
+
+double ct__simulate(ct__sim *sim)
+{
+    clock_state clock = {0};
+    run(sim, sim->module->entry, 1, 0, &clock);
+    return clock.now;
+}
