@@ -26,14 +26,17 @@ typedef struct ct_rope_config {
 } ct_rope_config;
 
 typedef struct ct_rope {
-    ct_tensor *cos, *sin; /* f32 [batch seq half_dim] */
+    ct_tensor *cos, *sin; /* f32 [batch seq head_dim], the second half the same as the first */
+    ct_tensor *turn;      /* bf16 [head_dim turned]: x turn = (-second half, first half), exact */
 } ct_rope;
 
-/* Angles for positions (s32 [batch seq]); made once, shared by all layers. out = head_dim/2 frequencies
- * theta^(-2i/head_dim), scaled as in Llama 3.1 when factor > 0 (transformers' rope_type "llama3"). */
+/* Angles for positions (s32 [batch seq]); made once, shared by all layers. head_dim/2 frequencies theta^(-2i/head_dim),
+ * scaled as in Llama 3.1 when factor > 0 (transformers' rope_type "llama3"). */
 ct_rope ct_rope_angles(ct_tensor *positions, int64_t head_dim, const ct_rope_config *config);
 
-/* x [batch seq heads-like head_dim] rotated; computed in f32 at least, result in x's dtype. Su et al. 2021. */
+/* x [batch seq heads-like head_dim] rotated; computed in f32 at least, result in x's dtype. Su et al. 2021.
+ * Halves of bf16 change places by a product with turn: cut out of the 128 lanes of a TPU they would move the whole
+ * block to layouts with the sequence along the lanes, at several times the price. */
 #define ct_rope_apply(x, rope) ct__rope_apply(CT_LOC, x, rope)
 ct_tensor *ct__rope_apply(const char *loc, ct_tensor *x, const ct_rope *rope);
 
