@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -139,6 +140,37 @@ void ct_file_map_close(ct_file_map *map)
 {
     if (map->size_bytes) munmap((void *)(uintptr_t)map->data, map->size_bytes);
     *map = (ct_file_map){0};
+}
+
+/* flock, not a file that exists: the kernel lets go of it when the process dies. */
+ct_status *ct_file_lock_take(const char *path, ct_file_lock *out_lock)
+{
+    out_lock->descriptor = -1;
+    int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor < 0) return ct_errno_error("cannot open %s", path);
+    char holder[32] = {0};
+    ct_status *status = NULL;
+    if (flock(descriptor, LOCK_EX | LOCK_NB)) {
+        if (errno != EWOULDBLOCK) {
+            status = ct_errno_error("cannot lock %s", path);
+        } else {
+            if (pread(descriptor, holder, sizeof(holder) - 1, 0) < 0) holder[0] = 0;
+            status = ct_error(CT_CODE_FAILED_PRECONDITION, "%s is held by another process (%ld)", path,
+                              strtol(holder, NULL, 10));
+        }
+        close(descriptor);
+        return status;
+    }
+    snprintf(holder, sizeof(holder), "%ld\n", (long)getpid()); /* for that message only: a full disk does not matter */
+    if (ftruncate(descriptor, 0) || pwrite(descriptor, holder, strlen(holder), 0) < 0) errno = 0;
+    out_lock->descriptor = descriptor;
+    return NULL;
+}
+
+void ct_file_lock_release(ct_file_lock *lock)
+{
+    if (lock->descriptor >= 0) close(lock->descriptor);
+    lock->descriptor = -1;
 }
 
 ct_status *ct_dir_make(const char *path)

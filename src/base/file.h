@@ -23,6 +23,14 @@ typedef struct ct_file_map {
 CT_MUST_USE ct_status *ct_file_map_open(const char *path, ct_file_map *out_map);
 void ct_file_map_close(ct_file_map *map);
 
+/* A lock file, made when absent: held until released or the process ends, however it ends. The file stays.
+ * Errors: FAILED_PRECONDITION naming the process that holds it; those of opening. */
+typedef struct ct_file_lock {
+    int descriptor; /* -1: not held */
+} ct_file_lock;
+CT_MUST_USE ct_status *ct_file_lock_take(const char *path, ct_file_lock *out_lock);
+void ct_file_lock_release(ct_file_lock *lock);
+
 CT_MUST_USE ct_status *ct_dir_make(const char *path);   /* with its parents; fine if it exists */
 CT_MUST_USE ct_status *ct_dir_sync(const char *path);   /* fsync, so that renames in it are on disk */
 CT_MUST_USE ct_status *ct_dir_remove(const char *path); /* with all it holds; fine if it is absent */
