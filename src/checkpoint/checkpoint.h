@@ -4,6 +4,7 @@
  *   {folder}/step-500/manifest.json              written last
  *                     state-00001.safetensors    shards, larger elements first, at most max_file_bytes a file
  *                     state-00002.safetensors    tensor "a" in one shard is "a" there, in several "a@0", "a@1", ...
+ *                     config.json, ...           assets
  *   {folder}/step-600.tmp-4711/                  a save by process 4711 under way, or the leftover of a dead one
  *
  *   manifest.json
@@ -45,16 +46,30 @@ typedef struct ct_checkpoint_tensor {
 
 /* ---- Saving. ---- */
 
-/* Gives the bytes of a shard, row-major, which must stay valid until the next call; called once for each shard, those
- * of larger elements first, otherwise in order (of a group: the first shard of each tensor, then the second of each).
- * So the state is never copied as a whole. */
-typedef ct_status *(*ct_checkpoint_bytes)(void *context, size_t tensor, size_t shard, const void **out_bytes);
+/* Gives the bytes of a shard, row-major, which must stay valid until the next call on the same lane; called once for
+ * each shard. A lane writes one file at a time: shards of larger elements first, otherwise in order (of a group: the
+ * first shard of each tensor, then the second of each). Lanes call from threads of their own. So the state is never
+ * copied as a whole. */
+typedef ct_status *(*ct_checkpoint_bytes)(void *context, int lane, size_t tensor, size_t shard, const void **out_bytes);
+
+/* A file that is saved beside the tensors as it is: config.json, a tokenizer. */
+typedef struct ct_checkpoint_asset {
+    const char *name;
+    const void *bytes;
+    size_t size_bytes;
+} ct_checkpoint_asset;
 
 typedef struct ct_checkpoint_save_opts {
     const char *info;       /* text of a JSON object: step counts, data position, ...; NULL is {} */
-    int64_t max_file_bytes; /* 0 means 4 GiB; a larger shard has a file of its own */
+    int64_t max_file_bytes; /* 0 means 4 GiB, with is_hf 5 GB; a larger shard has a file of its own */
+    int num_lanes;          /* files written at the same time; 0 means 1 */
+    /* Files under Hugging Face's names, model.safetensors or model-00001-of-00002.safetensors and their index; each
+     * tensor must be one shard. */
+    bool is_hf;
     /* [num_tensors], or NULL: neighbours of the same number, not 0, with as many shards are asked for shard by shard */
     const int *groups;
+    const ct_checkpoint_asset *assets;
+    size_t num_assets;
 } ct_checkpoint_save_opts;
 
 /* Saves a step: aside, flushed to disk, renamed. An existing step-N is replaced in one exchange. Leftovers of dead
@@ -64,6 +79,16 @@ typedef struct ct_checkpoint_save_opts {
 CT_MUST_USE ct_status *ct_checkpoint_save(const char *folder, int64_t step, const ct_checkpoint_tensor *tensors,
                                           size_t num_tensors, ct_checkpoint_bytes bytes, void *context,
                                           const ct_checkpoint_save_opts *opts);
+
+/* Writes a Hugging Face folder, the same way: whole at `path` or absent. opts->is_hf is implied, info is not used.
+ * Errors: as of _save; ALREADY_EXISTS unless path is absent or an empty folder. */
+CT_MUST_USE ct_status *ct_checkpoint_export(const char *path, const ct_checkpoint_tensor *tensors, size_t num_tensors,
+                                            ct_checkpoint_bytes bytes, void *context,
+                                            const ct_checkpoint_save_opts *opts);
+
+/* Removes the steps before newest_step but for the newest `keep - 1` that open, newest_step being the one more that is
+ * kept. A step that is being removed is never taken for one. */
+CT_MUST_USE ct_status *ct_checkpoint_purge(const char *folder, int64_t newest_step, int64_t keep);
 
 /* ---- Finding. ---- */
 
@@ -78,11 +103,19 @@ typedef struct ct_checkpoint ct_checkpoint;
 
 typedef struct ct_checkpoint_open_opts {
     bool verify; /* read all files and compare their hashes; else only the manifest and the files' sizes */
+    /* with verify: on threads of their own while the step is read; _verified has the result */
+    bool in_background;
 } ct_checkpoint_open_opts;
 
 /* Errors: NOT_FOUND when the step is not there; DATA_LOSS naming the file that is missing, cut short or changed. */
 CT_MUST_USE ct_status *ct_checkpoint_open(const char *folder, int64_t step, const ct_checkpoint_open_opts *opts,
                                           ct_checkpoint **out_checkpoint);
+/* The same of a step's own folder, wherever it lies and whatever it is called. Errors: NOT_FOUND without a manifest. */
+CT_MUST_USE ct_status *ct_checkpoint_open_path(const char *path, const ct_checkpoint_open_opts *opts,
+                                               ct_checkpoint **out_checkpoint);
+/* Waits for the hashes that were asked for in the background. Errors: DATA_LOSS naming the file that was changed: what
+ * was read until now must not be used. */
+CT_MUST_USE ct_status *ct_checkpoint_verified(ct_checkpoint *checkpoint);
 /* The newest step that opens with opts; -1 when folder has no step. Each newer one that does not open is a warning.
  * Errors: DATA_LOSS when there are steps, but none opens: a run must not start over on top of them unasked. */
 CT_MUST_USE ct_status *ct_checkpoint_latest(const char *folder, const ct_checkpoint_open_opts *opts, int64_t *out_step);
@@ -95,6 +128,10 @@ size_t ct_checkpoint_num_tensors(const ct_checkpoint *checkpoint);
 const ct_checkpoint_tensor *ct_checkpoint_at(const ct_checkpoint *checkpoint, size_t index); /* with its shards */
 const ct_checkpoint_tensor *ct_checkpoint_find(const ct_checkpoint *checkpoint,
                                                const char *name); /* NULL when absent */
+
+/* The step's assets in the order of their saving; bytes are borrowed. */
+size_t ct_checkpoint_num_assets(const ct_checkpoint *checkpoint);
+ct_checkpoint_asset ct_checkpoint_asset_at(const ct_checkpoint *checkpoint, size_t index);
 
 /* Reads a box of a tensor, row-major; region NULL is all of it. wanted gives name, dtype and whole shape (its shards
  * are not looked at). Errors: NOT_FOUND with the nearest name, INVALID_ARGUMENT naming both dtypes or both shapes. */

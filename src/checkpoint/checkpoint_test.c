@@ -43,8 +43,9 @@ static void fill(double base, const ct_checkpoint_tensor *tensor, const ct_check
     }
 }
 
-static ct_status *give(void *context, size_t tensor, size_t shard, const void **out_bytes)
+static ct_status *give(void *context, int lane, size_t tensor, size_t shard, const void **out_bytes)
 {
+    assert_int_equal(lane, 0);
     state_source *source = context;
     if (++source->num_calls == source->fail_at) {
         if (source->exits) _exit(7);
@@ -301,6 +302,15 @@ static void flip(const char *path, off_t offset)
     close(descriptor);
 }
 
+/* Without a flush, for loops. */
+static void rewrite(const char *path, const char *bytes, size_t size)
+{
+    int descriptor = open(path, O_WRONLY | O_TRUNC);
+    assert_true(descriptor >= 0);
+    expect_ok(ct_file_write_all(descriptor, path, bytes, size));
+    close(descriptor);
+}
+
 static void test_damage(void **state)
 {
     (void)state;
@@ -340,7 +350,7 @@ static void test_damage(void **state)
     expect_ok(ct_file_read(manifest, &bytes, &size)); /* every byte of the manifest is guarded */
     for (size_t i = 0; i < size; i++) {
         bytes[i] ^= 1;
-        expect_ok(ct_file_write(manifest, bytes, size));
+        rewrite(manifest, bytes, size);
         ct_status *status = ct_checkpoint_open(folder, 2, NULL, &checkpoint);
         assert_int_equal(ct_status_code(status), CT_CODE_DATA_LOSS);
         ct_status_free(status);
@@ -410,9 +420,9 @@ static void test_lying_manifest(void **state)
 }
 
 /* Saving 4 MB where only 1 MB fits. */
-static ct_status *give_large(void *context, size_t tensor, size_t shard, const void **out_bytes)
+static ct_status *give_large(void *context, int lane, size_t tensor, size_t shard, const void **out_bytes)
 {
-    (void)tensor, (void)shard;
+    (void)lane, (void)tensor, (void)shard;
     *out_bytes = context;
     return NULL;
 }
@@ -449,6 +459,189 @@ static void test_full_disk(void **state)
     ct_test_folder_free(folder);
 }
 
+/* ---- several files at once, Hugging Face's form, assets ---- */
+
+enum { NUM_LAYERS = 12, LANES = 3 };
+
+typedef struct lanes_source {
+    float storage[LANES][64];
+    int num_calls[LANES];
+} lanes_source;
+
+/* Tensor i, of 8 x 8 elements, holds i * 100 + its index. */
+static ct_status *give_layer(void *context, int lane, size_t tensor, size_t shard, const void **out_bytes)
+{
+    lanes_source *source = context;
+    assert_true(lane < LANES && shard == 0);
+    source->num_calls[lane]++;
+    for (int i = 0; i < 64; i++) source->storage[lane][i] = (float)tensor * 100 + (float)i;
+    *out_bytes = source->storage[lane];
+    return NULL;
+}
+
+static void make_layers(ct_checkpoint_tensor *tensors, char names[NUM_LAYERS][32])
+{
+    for (int i = 0; i < NUM_LAYERS; i++) {
+        snprintf(names[i], 32, "layers.%d.weight", i);
+        tensors[i] = (ct_checkpoint_tensor){.name = names[i], .dtype = CT_DTYPE_F32, .rank = 2, .sizes = {8, 8}};
+    }
+}
+
+static void expect_layers(const ct_checkpoint *checkpoint, const ct_checkpoint_tensor *tensors)
+{
+    for (int i = 0; i < NUM_LAYERS; i++) {
+        float values[64];
+        expect_ok(ct_checkpoint_read(checkpoint, &tensors[i], NULL, values));
+        for (int j = 0; j < 64; j++) assert_true(values[j] == (float)(i * 100 + j));
+    }
+}
+
+static const ct_checkpoint_asset ASSETS[] = {{"config.json", "{\"a\": 1}", 8}, {"empty.txt", "", 0}};
+
+static void test_lanes(void **state)
+{
+    (void)state;
+    char *folder = ct_test_folder_new(), names[NUM_LAYERS][32];
+    ct_checkpoint_tensor tensors[NUM_LAYERS];
+    make_layers(tensors, names);
+    lanes_source source = {0};
+    ct_checkpoint_save_opts opts = {
+        .max_file_bytes = 300, .num_lanes = LANES, .assets = ASSETS, .num_assets = CT_COUNT(ASSETS)};
+    expect_ok(ct_checkpoint_save(folder, 4, tensors, NUM_LAYERS, give_layer, &source, &opts));
+    assert_int_equal(source.num_calls[0] + source.num_calls[1] + source.num_calls[2], NUM_LAYERS);
+    char *step = ct_checkpoint_path(folder, 4);
+    assert_int_equal(count_entries(step), NUM_LAYERS + 2 + 1);
+    ct_checkpoint *checkpoint;
+    expect_ok(ct_checkpoint_open_path(step, &(ct_checkpoint_open_opts){.verify = true}, &checkpoint));
+    assert_int_equal(ct_checkpoint_step(checkpoint), 4);
+    expect_layers(checkpoint, tensors);
+    assert_int_equal(ct_checkpoint_num_assets(checkpoint), 2);
+    for (size_t i = 0; i < 2; i++) {
+        ct_checkpoint_asset asset = ct_checkpoint_asset_at(checkpoint, i);
+        assert_string_equal(asset.name, ASSETS[i].name);
+        assert_int_equal(asset.size_bytes, ASSETS[i].size_bytes);
+        assert_memory_equal(asset.bytes, ASSETS[i].bytes, asset.size_bytes);
+    }
+    ct_checkpoint_close(checkpoint);
+    ct_checkpoint_asset bad = {"../config.json", "", 0};
+    opts.assets = &bad;
+    opts.num_assets = 1;
+    expect_error(ct_checkpoint_save(folder, 5, tensors, NUM_LAYERS, give_layer, &source, &opts),
+                 CT_CODE_INVALID_ARGUMENT, "../config.json");
+    assert_int_equal(count_entries(folder), 1);
+    free(step);
+    ct_test_folder_free(folder);
+}
+
+/* A step in Hugging Face's form is a step and a folder of theirs; the exported folder is the same without a manifest.
+ */
+static void test_hf(void **state)
+{
+    (void)state;
+    char *folder = ct_test_folder_new(), names[NUM_LAYERS][32];
+    ct_checkpoint_tensor tensors[NUM_LAYERS];
+    make_layers(tensors, names);
+    for (int sharded = 0; sharded < 2; sharded++) {
+        lanes_source source = {0};
+        ct_checkpoint_save_opts opts = {.max_file_bytes = sharded ? 1300 : 0,
+                                        .num_lanes = LANES,
+                                        .is_hf = true,
+                                        .assets = ASSETS,
+                                        .num_assets = CT_COUNT(ASSETS)};
+        expect_ok(ct_checkpoint_save(folder, sharded, tensors, NUM_LAYERS, give_layer, &source, &opts));
+        char *step = ct_checkpoint_path(folder, sharded), *export = ct_path_join(folder, sharded ? "x/many" : "x/one");
+        expect_ok(ct_checkpoint_export(export, tensors, NUM_LAYERS, give_layer, &source, &opts));
+        expect_error(ct_checkpoint_export(export, tensors, NUM_LAYERS, give_layer, &source, &opts),
+                     CT_CODE_ALREADY_EXISTS, "exists already");
+        size_t num_files = sharded ? 3 + 1 + 2 : 1 + 2; /* 5 tensors fit a file; index; assets */
+        assert_int_equal(count_entries(step), num_files + 1);
+        assert_int_equal(count_entries(export), num_files);
+        ct_checkpoint *checkpoint;
+        expect_ok(ct_checkpoint_open(folder, sharded, &(ct_checkpoint_open_opts){.verify = true}, &checkpoint));
+        expect_layers(checkpoint, tensors);
+        assert_int_equal(ct_checkpoint_num_assets(checkpoint), 2); /* the index is none */
+        ct_checkpoint_close(checkpoint);
+        const char *folders[] = {step, export};
+        for (size_t f = 0; f < 2; f++) {
+            ct_safetensors *file;
+            expect_ok(ct_safetensors_dir_open(folders[f], &file));
+            assert_int_equal(ct_safetensors_num_tensors(file), NUM_LAYERS);
+            assert_string_equal(ct_safetensors_metadata(file, "format"), "pt");
+            for (int i = 0; i < NUM_LAYERS; i++) {
+                const ct_safetensors_tensor *tensor;
+                expect_ok(ct_safetensors_find(file, names[i], &tensor));
+                assert_true(((const float *)tensor->data)[63] == (float)(i * 100 + 63));
+            }
+            ct_safetensors_close(file);
+        }
+        free(step);
+        free(export);
+    }
+    char *parent = ct_path_join(folder, "x");
+    assert_int_equal(count_entries(parent), 2); /* nothing aside is left */
+    free(parent);
+    ct_test_folder_free(folder);
+}
+
+/* ---- hashes in the background, old steps ---- */
+
+static void test_background(void **state)
+{
+    (void)state;
+    char *folder = ct_test_folder_new(), *file = ct_path_join(folder, "step-2/state-00001.safetensors");
+    expect_ok(save(folder, 1, 1, 0));
+    expect_ok(save(folder, 2, 2, 40));
+    const ct_checkpoint_open_opts opts = {.verify = true, .in_background = true};
+    ct_checkpoint *checkpoint;
+    expect_ok(ct_checkpoint_open(folder, 2, &opts, &checkpoint));
+    expect_ok(ct_checkpoint_verified(checkpoint));
+    expect_ok(ct_checkpoint_verified(checkpoint));
+    ct_checkpoint_close(checkpoint);
+    flip(file, 64);
+    expect_ok(ct_checkpoint_open(folder, 2, &opts, &checkpoint));
+    expect_error(ct_checkpoint_verified(checkpoint), CT_CODE_DATA_LOSS, "step-2/state-00001.safetensors was changed");
+    ct_checkpoint_close(checkpoint);
+    expect_ok(ct_checkpoint_open(folder, 2, &opts, &checkpoint));
+    ct_checkpoint_close(checkpoint); /* while it is still at it, and nobody asked */
+    int64_t latest;
+    expect_ok(ct_checkpoint_latest(folder, &opts, &latest));
+    assert_int_equal(latest, 1);
+    char *nowhere = ct_path_join(folder, "step-9");
+    expect_error(ct_checkpoint_open_path(nowhere, &opts, &checkpoint), CT_CODE_NOT_FOUND, "must be a saved step");
+    free(nowhere);
+    free(file);
+    ct_test_folder_free(folder);
+}
+
+static void expect_steps(const char *folder, size_t count, const int64_t *wanted)
+{
+    int64_t *steps;
+    size_t num_steps;
+    expect_ok(ct_checkpoint_list(folder, &steps, &num_steps));
+    assert_int_equal(num_steps, count);
+    assert_memory_equal(steps, wanted, count * sizeof(*wanted));
+    assert_int_equal(count_entries(folder), count);
+    free(steps);
+}
+
+/* Steps after the newest are not looked at, and one that is not whole does not count. */
+static void test_purge(void **state)
+{
+    (void)state;
+    char *folder = ct_test_folder_new(), *manifest = ct_path_join(folder, "step-5/manifest.json");
+    for (int64_t step = 1; step <= 7; step++) expect_ok(save(folder, step, 1, 0));
+    expect_ok(ct_checkpoint_purge(folder, 6, 7));
+    expect_steps(folder, 7, (int64_t[]){1, 2, 3, 4, 5, 6, 7});
+    assert_int_equal(unlink(manifest), 0);
+    expect_ok(ct_checkpoint_purge(folder, 6, 3));
+    expect_steps(folder, 5, (int64_t[]){3, 4, 5, 6, 7});
+    expect_ok(ct_checkpoint_purge(folder, 6, 2));
+    expect_steps(folder, 4, (int64_t[]){4, 5, 6, 7});
+    expect_state(folder, 4, 1);
+    free(manifest);
+    ct_test_folder_free(folder);
+}
+
 /* The hash must stay what it is for ever: the reference values of XXH3-128. */
 static void test_hash(void **state)
 {
@@ -479,6 +672,10 @@ int main(void)
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_lying_manifest),
         cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_hf),
+        cmocka_unit_test(test_background),
+        cmocka_unit_test(test_purge),
         cmocka_unit_test(test_hash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

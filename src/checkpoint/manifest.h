@@ -8,7 +8,7 @@
 #include "checkpoint/hash.h"
 
 typedef struct ct__manifest_file {
-    char name[48];
+    char name[64];
     int64_t size_bytes;
     char hash[CT__HASH_DIGITS + 1];
 } ct__manifest_file;
@@ -29,6 +29,7 @@ typedef struct ct__manifest {
 } ct__manifest;
 
 #define CT__MANIFEST_NAME "manifest.json"
+#define CT__INDEX_NAME    "model.safetensors.index.json"
 
 /* The text of a manifest; info may be absent. Heap. */
 char *ct__manifest_text(const ct__manifest *manifest, ct_json_value info);

@@ -1,34 +1,42 @@
-/* Saving: shards are laid out over files first, then each file is streamed and hashed in one pass, then the manifest
- * makes the folder a checkpoint and a rename makes it the step.
+/* Saving: shards are laid out over files first, then each file is streamed and hashed in one pass, several files at a
+ * time, then the manifest makes the folder a checkpoint and a rename makes it the step.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/workers.h"
 #include "checkpoint/box.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/manifest.h"
 #include "checkpoint/steps.h"
 #include "formats/safetensors.h"
 
-static const int64_t DEFAULT_FILE_BYTES = (int64_t)4 << 30;
+static const int64_t DEFAULT_FILE_BYTES = (int64_t)4 << 30, DEFAULT_HF_BYTES = 5000000000;
+static const int64_t LEAST_LANE_BYTES = 32 << 20; /* less is not worth a file of its own */
 
 /* One shard on its way into a file. */
 typedef struct piece {
     size_t tensor, shard, file;
     int64_t size_bytes;
+    const char *name; /* in the file */
 } piece;
 
 typedef struct save {
     ct_arena arena;
-    ct__manifest manifest;
+    ct_checkpoint_save_opts opts;
+    ct__manifest manifest; /* files: first those of tensors, then index and assets */
     piece *pieces;
     size_t num_pieces;
+    size_t *first_piece; /* [num_data_files + 1] */
+    size_t num_data_files;
     ct_checkpoint_bytes bytes;
     void *context;
-    const int *groups;
+    const char *folder; /* where the files go */
 } save;
 
 static size_t element_bytes(const save *s, size_t tensor)
@@ -73,43 +81,74 @@ static size_t group_end(const save *s, size_t begin)
 {
     const ct_checkpoint_tensor *tensors = s->manifest.tensors, *first = &tensors[begin];
     size_t end = begin + 1;
-    if (!s->groups || !s->groups[begin]) return end;
-    while (end < s->manifest.num_tensors && s->groups[end] == s->groups[begin] &&
+    if (!s->opts.groups || !s->opts.groups[begin]) return end;
+    while (end < s->manifest.num_tensors && s->opts.groups[end] == s->opts.groups[begin] &&
            tensors[end].num_shards == first->num_shards && tensors[end].dtype == first->dtype)
         end++;
     return end;
 }
 
-/* All shards, larger elements first so that every one is aligned in its file, and the file of each. */
-static void lay_out(save *s, int64_t max_file_bytes)
+/* All shards, larger elements first so that every one is aligned in its file. */
+static void order_pieces(save *s)
 {
-    ct__manifest *manifest = &s->manifest;
+    const ct_checkpoint_tensor *tensors = s->manifest.tensors;
     s->pieces = CT_ARENA_ARRAY(&s->arena, piece, s->num_pieces);
     size_t count = 0;
     for (size_t size = 8; size; size /= 2)
-        for (size_t begin = 0, end; begin < manifest->num_tensors; begin = end) {
+        for (size_t begin = 0, end; begin < s->manifest.num_tensors; begin = end) {
             end = group_end(s, begin);
             if (element_bytes(s, begin) != size) continue;
-            for (size_t j = 0; j < manifest->tensors[begin].num_shards; j++)
+            for (size_t j = 0; j < tensors[begin].num_shards; j++)
                 for (size_t i = begin; i < end; i++) {
-                    int64_t volume = ct__box_volume(&manifest->tensors[i].shards[j], manifest->tensors[i].rank);
-                    s->pieces[count++] = (piece){.tensor = i, .shard = j, .size_bytes = volume * (int64_t)size};
+                    int64_t volume = ct__box_volume(&tensors[i].shards[j], tensors[i].rank);
+                    const char *name = tensors[i].num_shards == 1
+                                           ? tensors[i].name
+                                           : ct_arena_printf(&s->arena, "%s@%zu", tensors[i].name, j);
+                    s->pieces[count++] =
+                        (piece){.tensor = i, .shard = j, .size_bytes = volume * (int64_t)size, .name = name};
                 }
         }
     CT_ASSERT(count == s->num_pieces);
-    int64_t file_bytes = 0;
-    for (size_t i = 0; i < count; i++) {
+}
+
+/* How many bytes a file may have: what the caller says, and no more than gives every lane a file. */
+static int64_t file_limit(const save *s)
+{
+    int64_t limit = s->opts.max_file_bytes, total = 0;
+    if (s->opts.is_hf) return limit ? limit : DEFAULT_HF_BYTES;
+    for (size_t i = 0; i < s->num_pieces; i++) total += s->pieces[i].size_bytes;
+    if (!limit) limit = DEFAULT_FILE_BYTES;
+    return CT_MIN(limit, CT_MAX(total / s->opts.num_lanes + 1, LEAST_LANE_BYTES));
+}
+
+/* The file of each piece, and the files' names. */
+static void lay_out(save *s)
+{
+    ct__manifest *manifest = &s->manifest;
+    order_pieces(s);
+    s->first_piece = CT_ARENA_ARRAY(&s->arena, size_t, s->num_pieces + 1);
+    int64_t file_bytes = 0, limit = file_limit(s);
+    for (size_t i = 0; i < s->num_pieces; i++) {
         piece *p = &s->pieces[i];
-        if (i == 0 || (file_bytes && p->size_bytes && p->size_bytes > max_file_bytes - file_bytes)) {
-            manifest->num_files++;
+        if (i == 0 || (file_bytes && p->size_bytes && p->size_bytes > limit - file_bytes)) {
+            s->first_piece[s->num_data_files++] = i;
             file_bytes = 0;
         }
-        p->file = manifest->num_files - 1;
+        p->file = s->num_data_files - 1;
         file_bytes += p->size_bytes;
     }
-    manifest->files = CT_ARENA_ARRAY(&s->arena, ct__manifest_file, manifest->num_files);
-    for (size_t i = 0; i < manifest->num_files; i++)
-        snprintf(manifest->files[i].name, sizeof(manifest->files[i].name), "state-%05zu.safetensors", i + 1);
+    s->first_piece[s->num_data_files] = s->num_pieces;
+    manifest->num_files = s->num_data_files;
+    manifest->files = CT_ARENA_ARRAY(&s->arena, ct__manifest_file, s->num_data_files + 1 + s->opts.num_assets);
+    for (size_t i = 0; i < s->num_data_files; i++) {
+        ct__manifest_file *file = &manifest->files[i];
+        if (!s->opts.is_hf)
+            snprintf(file->name, sizeof(file->name), "state-%05zu.safetensors", i + 1);
+        else if (s->num_data_files == 1)
+            snprintf(file->name, sizeof(file->name), "model.safetensors");
+        else
+            snprintf(file->name, sizeof(file->name), "model-%05zu-of-%05zu.safetensors", i + 1, s->num_data_files);
+    }
 }
 
 typedef struct observer {
@@ -124,34 +163,29 @@ static void observe(void *context, const void *bytes, size_t size_bytes)
     seen->size_bytes += (int64_t)size_bytes;
 }
 
-static const char *piece_name(save *s, const piece *p)
+static ct_status *write_file(void *context, int lane, size_t index)
 {
-    const ct_checkpoint_tensor *tensor = &s->manifest.tensors[p->tensor];
-    return tensor->num_shards == 1 ? tensor->name : ct_arena_printf(&s->arena, "%s@%zu", tensor->name, p->shard);
-}
-
-/* Pieces [begin, end), one file. */
-static ct_status *write_file(save *s, const char *folder, size_t begin, size_t end)
-{
-    ct__manifest_file *file = &s->manifest.files[s->pieces[begin].file];
+    save *s = context;
+    ct__manifest_file *file = &s->manifest.files[index];
+    size_t begin = s->first_piece[index], end = s->first_piece[index + 1];
     observer seen = {.hash = ct__hash_new()};
-    char *path = ct_path_join(folder, file->name);
+    char *path = ct_path_join(s->folder, file->name);
     ct_safetensors_writer *writer = NULL;
     ct_status *status = NULL;
     CT_TRY_OUT(ct_safetensors_writer_new(path, &(ct_safetensors_writer_opts){observe, &seen}, &writer));
+    if (s->opts.is_hf) ct_safetensors_writer_metadata(writer, "format", "pt");
     for (size_t i = begin; i < end; i++) {
         const ct_checkpoint_tensor *tensor = &s->manifest.tensors[s->pieces[i].tensor];
-        CT_TRY_OUT(ct_safetensors_writer_add(writer, piece_name(s, &s->pieces[i]), tensor->dtype,
+        CT_TRY_OUT(ct_safetensors_writer_add(writer, s->pieces[i].name, tensor->dtype,
                                              tensor->shards[s->pieces[i].shard].sizes, tensor->rank));
     }
     for (size_t i = begin; i < end; i++) {
         const piece *p = &s->pieces[i];
-        const char *name = piece_name(s, p);
         const void *bytes = NULL;
-        CT_TRY_OUT(ct_status_note(s->bytes(s->context, p->tensor, p->shard, &bytes), "saving %s", name));
-        CT_TRY_OUT(ct_safetensors_writer_write(writer, name, bytes, (size_t)p->size_bytes));
+        CT_TRY_OUT(ct_status_note(s->bytes(s->context, lane, p->tensor, p->shard, &bytes), "saving %s", p->name));
+        CT_TRY_OUT(ct_safetensors_writer_write(writer, p->name, bytes, (size_t)p->size_bytes));
         s->manifest.places[p->tensor][p->shard] =
-            (ct__manifest_place){.file = p->file, .offset = ct_safetensors_writer_offset(writer, name)};
+            (ct__manifest_place){.file = p->file, .offset = ct_safetensors_writer_offset(writer, p->name)};
     }
     status = ct_safetensors_writer_finish(writer);
     writer = NULL;
@@ -163,20 +197,80 @@ out:
     return status;
 }
 
-static ct_status *write_step(save *s, const char *temporary, ct_json_value info)
+/* A small file, hashed as the others are. */
+static ct_status *write_small(save *s, const char *name, const void *bytes, size_t size_bytes)
 {
-    CT_TRY(ct_dir_make(temporary));
-    for (size_t begin = 0, end; begin < s->num_pieces; begin = end) {
-        end = begin + 1;
-        while (end < s->num_pieces && s->pieces[end].file == s->pieces[begin].file) end++;
-        CT_TRY(write_file(s, temporary, begin, end));
+    ct__manifest_file *file = &s->manifest.files[s->manifest.num_files];
+    if (strlen(name) >= sizeof(file->name) || strchr(name, '/'))
+        return ct_error(CT_CODE_INVALID_ARGUMENT, "a file of a step must have a name below %zu characters, found %s",
+                        sizeof(file->name), name);
+    snprintf(file->name, sizeof(file->name), "%s", name);
+    file->size_bytes = (int64_t)size_bytes;
+    ct__hash_bytes(bytes, size_bytes, file->hash);
+    s->manifest.num_files++;
+    char *path = ct_path_join(s->folder, name);
+    ct_status *status = ct_file_write(path, bytes, size_bytes);
+    free(path);
+    return status;
+}
+
+/* model.safetensors.index.json, which says in which file a tensor is. */
+static ct_status *write_index(save *s)
+{
+    int64_t total_bytes = 0;
+    ct_json_writer *writer = ct_json_writer_new();
+    ct_json_begin_object(writer, NULL);
+    ct_json_begin_object(writer, "metadata");
+    for (size_t i = 0; i < s->num_pieces; i++) total_bytes += s->pieces[i].size_bytes;
+    ct_json_put_int(writer, "total_size", total_bytes);
+    ct_json_end(writer);
+    ct_json_begin_object(writer, "weight_map");
+    for (size_t i = 0; i < s->num_pieces; i++)
+        ct_json_put_string(writer, s->pieces[i].name, s->manifest.files[s->pieces[i].file].name);
+    ct_json_end(writer);
+    ct_json_end(writer);
+    char *text = ct_json_writer_text(writer, true);
+    ct_json_writer_free(writer);
+    ct_status *status = write_small(s, CT__INDEX_NAME, text, strlen(text));
+    free(text);
+    return status;
+}
+
+/* All but the manifest. */
+static ct_status *write_files(save *s)
+{
+    CT_TRY(ct_dir_make(s->folder));
+    if (s->num_data_files) CT_TRY(ct_workers_run(s->opts.num_lanes, s->num_data_files, write_file, s));
+    if (s->opts.is_hf && s->num_data_files > 1) CT_TRY(write_index(s));
+    for (size_t i = 0; i < s->opts.num_assets; i++) {
+        const ct_checkpoint_asset *asset = &s->opts.assets[i];
+        CT_TRY(write_small(s, asset->name, asset->bytes, asset->size_bytes));
     }
+    return NULL;
+}
+
+static ct_status *write_step(save *s, ct_json_value info)
+{
+    CT_TRY(write_files(s));
     char *text = ct__manifest_text(&s->manifest, info);
-    char *path = ct_path_join(temporary, CT__MANIFEST_NAME);
+    char *path = ct_path_join(s->folder, CT__MANIFEST_NAME);
     ct_status *status = ct_file_write(path, text, strlen(text)); /* flushes the folder too */
     free(path);
     free(text);
     return status;
+}
+
+static ct_status *save_init(save *s, const ct_checkpoint_tensor *tensors, size_t num_tensors, ct_checkpoint_bytes bytes,
+                            void *context, const ct_checkpoint_save_opts *opts)
+{
+    *s = (save){.bytes = bytes, .context = context};
+    ct_arena_init(&s->arena);
+    if (opts) s->opts = *opts;
+    if (!s->opts.num_lanes) s->opts.num_lanes = 1;
+    CT_TRY(add_tensors(s, tensors, num_tensors));
+    for (size_t i = 0; i < num_tensors; i++) CT_ASSERT(!s->opts.is_hf || s->manifest.tensors[i].num_shards == 1);
+    lay_out(s);
+    return NULL;
 }
 
 ct_status *ct_checkpoint_save(const char *folder, int64_t step, const ct_checkpoint_tensor *tensors, size_t num_tensors,
@@ -185,23 +279,22 @@ ct_status *ct_checkpoint_save(const char *folder, int64_t step, const ct_checkpo
     CT_ASSERT(step >= 0);
     ct_status *status = NULL;
     ct_json *json = NULL;
-    save s = {.manifest.step = step, .bytes = bytes, .context = context};
-    ct_arena_init(&s.arena);
+    save s;
     char *temporary = ct__step_temporary(folder, step), *parent = ct_path_parent(folder);
     bool begun = false;
     ct_json_value info = {0};
-    if (opts && opts->info) {
-        CT_TRY_OUT(ct_json_parse(opts->info, strlen(opts->info), "checkpoint info", &json));
+    CT_TRY_OUT(save_init(&s, tensors, num_tensors, bytes, context, opts));
+    s.manifest.step = step;
+    s.folder = temporary;
+    if (s.opts.info) {
+        CT_TRY_OUT(ct_json_parse(s.opts.info, strlen(s.opts.info), "checkpoint info", &json));
         CT_TRY_OUT(ct_json_as_object(ct_json_root(json), &info));
     }
-    CT_TRY_OUT(add_tensors(&s, tensors, num_tensors));
-    if (opts) s.groups = opts->groups;
-    lay_out(&s, opts && opts->max_file_bytes ? opts->max_file_bytes : DEFAULT_FILE_BYTES);
     CT_TRY_OUT(ct_dir_make(folder));
     CT_TRY_OUT(ct_dir_sync(parent));
     CT_TRY_OUT(ct__steps_clean(folder));
     begun = true;
-    CT_TRY_OUT(write_step(&s, temporary, info));
+    CT_TRY_OUT(write_step(&s, info));
     CT_TRY_OUT(ct__step_install(folder, step, temporary));
 out:
     if (status && begun) {
@@ -211,6 +304,33 @@ out:
     free(temporary);
     free(parent);
     ct_json_free(json);
+    ct_arena_deinit(&s.arena);
+    return status;
+}
+
+ct_status *ct_checkpoint_export(const char *path, const ct_checkpoint_tensor *tensors, size_t num_tensors,
+                                ct_checkpoint_bytes bytes, void *context, const ct_checkpoint_save_opts *opts)
+{
+    ct_status *status = NULL;
+    ct_checkpoint_save_opts hf = opts ? *opts : (ct_checkpoint_save_opts){0};
+    hf.is_hf = true;
+    save s;
+    char *parent = ct_path_parent(path), *temporary = ct_asprintf("%s.tmp-%ld", path, (long)getpid());
+    CT_TRY_OUT(save_init(&s, tensors, num_tensors, bytes, context, &hf));
+    s.folder = temporary;
+    if (ct_path_exists(path) && rmdir(path)) { /* an empty folder may stand there */
+        status = ct_error(CT_CODE_ALREADY_EXISTS, "%s exists already; move it away, or choose another", path);
+        goto out;
+    }
+    CT_TRY_OUT(ct_dir_make(parent));
+    status = write_files(&s);
+    if (!status) status = ct_dir_sync(temporary);
+    if (!status && rename(temporary, path)) status = ct_errno_error("cannot rename %s to %s", temporary, path);
+    if (!status) status = ct_dir_sync(parent);
+    if (status) status = ct_status_first(status, ct_dir_remove(temporary));
+out:
+    free(parent);
+    free(temporary);
     ct_arena_deinit(&s.arena);
     return status;
 }

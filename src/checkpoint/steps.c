@@ -91,9 +91,10 @@ ct_status *ct_checkpoint_latest(const char *folder, const ct_checkpoint_open_opt
     size_t num_steps;
     CT_TRY(ct_checkpoint_list(folder, &steps, &num_steps));
     ct_status *status = NULL;
+    ct_checkpoint_open_opts now = {.verify = opts && opts->verify};
     for (size_t i = num_steps; i-- > 0 && *out_step < 0;) {
         ct_checkpoint *checkpoint;
-        status = ct_checkpoint_open(folder, steps[i], opts, &checkpoint);
+        status = ct_checkpoint_open(folder, steps[i], &now, &checkpoint);
         if (!status) {
             ct_checkpoint_close(checkpoint);
             *out_step = steps[i];
@@ -180,5 +181,40 @@ ct_status *ct__step_install(const char *folder, int64_t step, const char *tempor
     else
         status = ct_dir_sync(folder);
     free(final);
+    return status;
+}
+
+/* Under a temporary's name first, so that what is left of it after a crash is taken for one and cleared. */
+static ct_status *remove_step(const char *folder, int64_t step)
+{
+    char *final = ct_checkpoint_path(folder, step), *temporary = ct__step_temporary(folder, step);
+    ct_status *status = ct_dir_remove(temporary);
+    if (!status && rename(final, temporary)) status = ct_errno_error("cannot rename %s to %s", final, temporary);
+    if (!status) status = ct_dir_remove(temporary);
+    free(final);
+    free(temporary);
+    return status;
+}
+
+ct_status *ct_checkpoint_purge(const char *folder, int64_t newest_step, int64_t keep)
+{
+    int64_t *steps;
+    size_t num_steps;
+    CT_TRY(ct_checkpoint_list(folder, &steps, &num_steps));
+    ct_status *status = NULL;
+    int64_t num_kept = 1;
+    for (size_t i = num_steps; i-- > 0 && !status;) {
+        if (steps[i] >= newest_step) continue;
+        if (num_kept >= keep) {
+            status = remove_step(folder, steps[i]);
+            continue;
+        }
+        ct_checkpoint *checkpoint;
+        ct_status *broken = ct_checkpoint_open(folder, steps[i], NULL, &checkpoint);
+        if (!broken) num_kept++;
+        ct_status_free(broken);
+        ct_checkpoint_close(checkpoint);
+    }
+    free(steps);
     return status;
 }

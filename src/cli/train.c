@@ -11,17 +11,21 @@
 
 static volatile sig_atomic_t stop_requested;
 
-/* The first Ctrl-C (or SIGTERM) ends the run after the step under way; the second ends the process. */
+/* The first Ctrl-C or SIGTERM ends the run after the step under way, which is saved; a second of either ends the
+ * process at once. */
 static void request_stop(int signal_number)
 {
     stop_requested = signal_number;
-    signal(signal_number, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
 }
 
 int ct_verb_train(int argc, char **argv)
 {
     ct_args args = {.usage = "ctitan train RECIPE [--section.key=value ...]",
-                    .about = "Trains a model as a recipe (a TOML file) says. Any key of the recipe can be overridden.",
+                    .about = "Trains a model as a recipe (a TOML file) says. Any key of the recipe can be overridden.\n"
+                             "SIGINT or SIGTERM ends the run after the step under way, saved when checkpoints are "
+                             "enabled, with exit\ncode 130 or 143; a second one ends it at once.",
                     .min_positional = 1,
                     .max_positional = 1,
                     .other_length = ct_recipe_override_length};

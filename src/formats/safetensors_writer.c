@@ -15,7 +15,7 @@
 #include "formats/json.h"
 #include "formats/safetensors.h"
 
-enum { HEADER_ALIGNMENT = 64 };
+enum { HEADER_ALIGNMENT = 64, CHUNK_BYTES = 4 << 20, WRITE_BACK_BYTES = 32 << 20 };
 
 typedef struct entry {
     char *name;
@@ -31,12 +31,13 @@ struct ct_safetensors_writer {
     ct_safetensors_writer_opts opts;
     entry *entries;
     size_t num_entries;
-    ct_map index_of;     /* name -> index + 1 */
-    ct_map metadata;     /* values are the map's own copies */
-    int64_t header_size; /* 0 until the header is written */
-    int64_t data_bytes;  /* declared */
-    int64_t written;     /* of the data */
-    size_t current;      /* the entry that written lies in */
+    ct_map index_of;                   /* name -> index + 1 */
+    ct_map metadata;                   /* values are the map's own copies */
+    int64_t header_size;               /* 0 until the header is written */
+    int64_t data_bytes;                /* declared */
+    int64_t written;                   /* of the data */
+    size_t current;                    /* the entry that written lies in */
+    int64_t file_bytes, started_bytes; /* of the file: written, and on their way to the disk */
 };
 
 ct_status *ct_safetensors_writer_new(const char *path, const ct_safetensors_writer_opts *opts,
@@ -138,10 +139,23 @@ static char *header_text(const ct_safetensors_writer *writer)
     return text;
 }
 
+/* In chunks, each observed while it is in the processor's cache. The disk is set to work as the file grows, so that the
+ * flush at the end finds little to do. */
 static ct_status *write_bytes(ct_safetensors_writer *writer, const void *bytes, size_t size_bytes)
 {
-    CT_TRY(ct_file_write_all(writer->descriptor, writer->path, bytes, size_bytes));
-    if (writer->opts.observe) writer->opts.observe(writer->opts.context, bytes, size_bytes);
+    for (const char *next = bytes; size_bytes;) {
+        size_t chunk = CT_MIN(size_bytes, (size_t)CHUNK_BYTES);
+        if (writer->opts.observe) writer->opts.observe(writer->opts.context, next, chunk);
+        CT_TRY(ct_file_write_all(writer->descriptor, writer->path, next, chunk));
+        next += chunk;
+        size_bytes -= chunk;
+        writer->file_bytes += (int64_t)chunk;
+        int64_t waiting = writer->file_bytes - writer->started_bytes;
+        if (waiting < WRITE_BACK_BYTES) continue;
+        /* a hint: an error of the disk shows in the flush */
+        (void)sync_file_range(writer->descriptor, writer->started_bytes, waiting, SYNC_FILE_RANGE_WRITE);
+        writer->started_bytes = writer->file_bytes;
+    }
     return NULL;
 }
 

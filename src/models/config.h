@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "nn/layers.h"
 
@@ -30,6 +31,9 @@ CT_MUST_USE ct_status *ct_model_config_find(const char *family, const char *flav
  * not supported (another model_type, rope type, activation, biases, sliding windows). */
 CT_MUST_USE ct_status *ct_model_config_read(const char *folder, const ct_model_family **out_family,
                                             ct_model_config *out_config);
+
+/* The text of a config.json that transformers and _read take for the model; heap. dtype: of the weights beside it. */
+char *ct_model_config_text(const ct_model_family *family, const ct_model_config *config, ct_dtype dtype);
 
 /* Sizes that fit together: positive, heads a multiple of kv heads, even head_dim. where is for the message. */
 CT_MUST_USE ct_status *ct_model_config_check(const ct_model_config *config, const char *where);

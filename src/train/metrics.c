@@ -18,6 +18,8 @@ struct ct_metrics {
     ct_metrics_opts opts;
     char *path;     /* NULL: no file */
     int descriptor; /* of path, or -1 */
+    ct_str waiting; /* lines that are not in the file yet */
+    bool has_told_full;
     int64_t last_step, n_tokens_seen;
     /* since the last line */
     double interval_start_s, interval_data_loading_s, interval_host_s;
@@ -145,6 +147,7 @@ ct_status *ct_metrics_open(const ct_metrics_opts *opts, ct_metrics **out_metrics
                             .last_step = opts->first_step - 1,
                             .n_tokens_seen = opts->n_tokens_seen,
                             .interval_start_s = opts->start_s};
+    ct_str_init(&metrics->waiting);
     metrics->opts.folder = NULL; /* the caller's */
     if (opts->folder) {
         metrics->path = ct_path_join(opts->folder, "metrics.jsonl");
@@ -204,6 +207,27 @@ static ct_metrics_values interval_values(const ct_metrics *metrics, const ct_met
     return values;
 }
 
+/* Writes the lines that wait. Where there is no room for them they go on waiting, and the file ends with a whole line.
+ */
+static ct_status *write_waiting(ct_metrics *metrics)
+{
+    off_t end = lseek(metrics->descriptor, 0, SEEK_END);
+    ct_status *status =
+        ct_file_write_all(metrics->descriptor, metrics->path, metrics->waiting.data, metrics->waiting.length);
+    if (!status) {
+        ct_str_reset(&metrics->waiting);
+        return NULL;
+    }
+    if (ct_status_code(status) != CT_CODE_RESOURCE_EXHAUSTED || end < 0 || ftruncate(metrics->descriptor, end))
+        return status;
+    if (!metrics->has_told_full)
+        ct_warning("%s; training goes on, and the lines are written when there is room again",
+                   ct_status_message(status));
+    metrics->has_told_full = true;
+    ct_status_free(status);
+    return NULL;
+}
+
 ct_status *ct_metrics_record(ct_metrics *metrics, const ct_metrics_step *step)
 {
     CT_ASSERT(step->step == metrics->last_step + 1);
@@ -232,9 +256,9 @@ ct_status *ct_metrics_record(ct_metrics *metrics, const ct_metrics_step *step)
         metrics->interval_steps = 0;
         if (metrics->descriptor >= 0) {
             char *text = json_line(&values);
-            ct_status *status = ct_file_write_all(metrics->descriptor, metrics->path, text, strlen(text));
+            ct_str_append(&metrics->waiting, text);
             free(text);
-            if (status) return status;
+            CT_TRY(write_waiting(metrics));
         }
     }
     show_progress(metrics, step);
@@ -245,7 +269,15 @@ void ct_metrics_close(ct_metrics *metrics)
 {
     if (!metrics) return;
     ct_log_status("%s", "");
-    if (metrics->descriptor >= 0) close(metrics->descriptor);
+    if (metrics->descriptor >= 0) {
+        ct_status *status = metrics->waiting.length ? write_waiting(metrics) : NULL;
+        if (status || metrics->waiting.length)
+            ct_warning("%s lacks its last lines: %s", metrics->path,
+                       status ? ct_status_message(status) : "the disk is full");
+        ct_status_free(status);
+        close(metrics->descriptor);
+    }
+    ct_str_deinit(&metrics->waiting);
     free(metrics->path);
     free(metrics);
 }

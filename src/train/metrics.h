@@ -63,7 +63,8 @@ typedef struct ct_metrics_step {
     int64_t memory_limit_bytes;
 } ct_metrics_step;
 
-/* Takes one step in; logs and writes when it is due. What is written is with the operating system on return. */
+/* Takes one step in; logs and writes when it is due. What is written is with the operating system on return. On a full
+ * disk lines wait, after a warning, until there is room again. Errors: those of writing. */
 CT_MUST_USE ct_status *ct_metrics_record(ct_metrics *metrics, const ct_metrics_step *step);
 
 /* Takes the progress line away and closes the file. NULL is allowed. */

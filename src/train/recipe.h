@@ -38,6 +38,12 @@ typedef enum ct_recipe_rotate {
     CT_RECIPE_ROTATE_ALLTOALL, /* PyTorch's name of its ring */
 } ct_recipe_rotate;
 
+typedef enum ct_recipe_async {
+    CT_ASYNC_DISABLED,
+    CT_ASYNC,             /* the next step leaves the saved buffers be */
+    CT_ASYNC_PINNED_HOST, /* copies in pinned host memory are saved */
+} ct_recipe_async;
+
 typedef struct ct_recipe_list {
     const char *const *items;
     size_t num_items;
@@ -105,9 +111,15 @@ typedef struct ct_recipe {
         bool enable;
         int64_t interval;
         const char *folder;
+        ct_recipe_async async_mode;
+        int64_t keep_latest_k;         /* 0: all */
         int64_t load_step;             /* -1: the newest, if there is one */
         const char *initial_load_path; /* NULL: none */
-        bool initial_load_in_hf;
+        bool initial_load_model_only, initial_load_in_hf;
+        bool last_save_model_only, last_save_in_hf;
+        ct_dtype export_dtype;
+        ct_recipe_list exclude_from_loading;
+        bool enable_first_step_checkpoint, create_seed_checkpoint, load_only;
     } checkpoint;
     struct {
         ct_remat_mode mode;

@@ -130,18 +130,59 @@ static void check_schedule(const check *c)
                    (long long)warmup, where(c, "lr_scheduler.warmup_steps"), (long long)length, (long long)length);
 }
 
+/* key, which is on, does nothing unless `needed` is `value`. */
+static void check_needs(const check *c, const char *key, bool is_on, const char *needed, bool needed_is, bool value)
+{
+    if (are_fine(c, key, needed) && is_on && needed_is != value)
+        ct__recipe_mistake(c->mistakes, where(c, key), "%s = true needs %s = %s (%s)", key, needed,
+                           value ? "true" : "false", where(c, needed));
+}
+
+static void check_exclusions(const check *c)
+{
+    static const char *const parts[] = {"optimizer", "lr_scheduler", "dataloader", "train_state"};
+    const ct_recipe_list *list = &c->recipe->checkpoint.exclude_from_loading;
+    for (size_t i = 0; i < list->num_items; i++) {
+        bool is_known = false;
+        for (size_t j = 0; j < CT_COUNT(parts); j++) is_known = is_known || !strcmp(list->items[i], parts[j]);
+        const char *nearest = is_known ? NULL : ct_nearest_name(list->items[i], parts, CT_COUNT(parts));
+        if (!is_known)
+            ct__recipe_mistake(c->mistakes, where(c, "checkpoint.exclude_from_loading"),
+                               "checkpoint.exclude_from_loading must name \"optimizer\", \"lr_scheduler\", "
+                               "\"dataloader\" or \"train_state\", found \"%s\"%s%s%s",
+                               list->items[i], nearest ? "; did you mean \"" : "", nearest ? nearest : "",
+                               nearest ? "\"?" : "");
+    }
+}
+
 static void check_checkpoint(const check *c)
 {
     const ct_recipe *recipe = c->recipe;
+    bool enable = recipe->checkpoint.enable, has_path = recipe->checkpoint.initial_load_path;
     if (are_fine(c, "checkpoint.initial_load_in_hf", "checkpoint.initial_load_path") &&
-        recipe->checkpoint.initial_load_in_hf && !recipe->checkpoint.initial_load_path)
+        recipe->checkpoint.initial_load_in_hf && !has_path)
         ct__recipe_mistake(c->mistakes, where(c, "checkpoint.initial_load_in_hf"),
                            "checkpoint.initial_load_in_hf needs checkpoint.initial_load_path, the folder to load");
-    if (are_fine(c, "checkpoint.load_step", "checkpoint.enable") && recipe->checkpoint.load_step >= 0 &&
-        !recipe->checkpoint.enable)
+    if (are_fine(c, "checkpoint.initial_load_model_only", "checkpoint.initial_load_in_hf") && has_path &&
+        recipe->checkpoint.initial_load_in_hf && !recipe->checkpoint.initial_load_model_only)
+        ct__recipe_mistake(c->mistakes, where(c, "checkpoint.initial_load_model_only"),
+                           "checkpoint.initial_load_model_only = false needs a saved step, but "
+                           "checkpoint.initial_load_in_hf = true: a Hugging Face folder has weights alone");
+    if (are_fine(c, "checkpoint.load_step", "checkpoint.enable") && recipe->checkpoint.load_step >= 0 && !enable)
         ct__recipe_mistake(c->mistakes, where(c, "checkpoint.load_step"),
                            "checkpoint.load_step = %lld needs checkpoint.enable = true",
                            (long long)recipe->checkpoint.load_step);
+    if (are_fine(c, "checkpoint.keep_latest_k", NULL) && recipe->checkpoint.keep_latest_k == 1)
+        ct__recipe_mistake(c->mistakes, where(c, "checkpoint.keep_latest_k"),
+                           "checkpoint.keep_latest_k must be 0 (all) or at least 2, found 1: while the next is being "
+                           "written, or if it is damaged, the one before it is needed");
+    check_needs(c, "checkpoint.last_save_in_hf", recipe->checkpoint.last_save_in_hf, "checkpoint.last_save_model_only",
+                recipe->checkpoint.last_save_model_only, true);
+    check_needs(c, "checkpoint.create_seed_checkpoint", recipe->checkpoint.create_seed_checkpoint, "checkpoint.enable",
+                enable, true);
+    check_needs(c, "checkpoint.create_seed_checkpoint", recipe->checkpoint.create_seed_checkpoint,
+                "checkpoint.load_only", recipe->checkpoint.load_only, false);
+    check_exclusions(c);
 }
 
 /* A name says one thing only. */

@@ -282,6 +282,16 @@ static void test_impossible_values(void **state)
     expect_one(MODEL, "--training.dtype=float16",
                "--training.dtype=float16: training.dtype must be one of \"float32\", \"bfloat16\", found "
                "\"float16\"; did you mean \"bfloat16\"?");
+    expect_one(MODEL "[checkpoint]\nkeep_latest_k = 1\n", NULL,
+               "r.toml:5: checkpoint.keep_latest_k must be 0 (all) or at least 2, found 1: while the next is being "
+               "written, or if it is damaged, the one before it is needed");
+    expect_one(MODEL "[checkpoint]\nlast_save_in_hf = true\nlast_save_model_only = false\n", NULL,
+               "r.toml:5: checkpoint.last_save_in_hf = true needs checkpoint.last_save_model_only = true (r.toml:6)");
+    expect_one(MODEL "[checkpoint]\ncreate_seed_checkpoint = true\n", NULL,
+               "r.toml:5: checkpoint.create_seed_checkpoint = true needs checkpoint.enable = true (default)");
+    expect_one(MODEL "[checkpoint]\nexclude_from_loading = [\"optimiser\"]\n", NULL,
+               "r.toml:5: checkpoint.exclude_from_loading must name \"optimizer\", \"lr_scheduler\", \"dataloader\" or "
+               "\"train_state\", found \"optimiser\"; did you mean \"optimizer\"?");
     expect_one(MODEL "[checkpoint]\nenable = \"yes\"\n", NULL,
                "r.toml:5: checkpoint.enable must be true or false, found \"yes\"");
     expect_one(MODEL "[checkpoint]\nfolder = \"\"\n", NULL,

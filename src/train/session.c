@@ -152,14 +152,30 @@ ct_status *ct_session_share(const ct_session *session, const ct_array *array, co
     return ct_session_put(session, layout, fill_from_array, (void *)(uintptr_t)array, out_buffers, stride);
 }
 
+size_t ct_session_part_bytes(const ct_layout *layout)
+{
+    part p = part_of(layout, 0); /* all parts have the same sizes */
+    return (size_t)ct_num_elements(p.local, layout->rank) * ct_dtype_bytes(layout->dtype);
+}
+
+ct_status *ct_session_fetch_part_to(const ct_layout *layout, ct_buffer *buffer, void *out_bytes)
+{
+    ct_array shape;
+    CT_TRY(ct_buffer_shape(buffer, &shape));
+    part p = part_of(layout, 0);
+    bool is_right = shape.rank == layout->rank && shape.dtype == layout->dtype;
+    for (int i = 0; i < layout->rank; i++) is_right = is_right && shape.sizes[i] == p.local[i];
+    if (!is_right) CT_BUG("a device's part has another type or other sizes than its layout says");
+    return ct_buffer_to_host(buffer, out_bytes, ct_session_part_bytes(layout), NULL);
+}
+
 ct_status *ct_session_fetch_part(const ct_layout *layout, ct_buffer *buffer, ct_array *out_part)
 {
-    CT_TRY(ct_buffer_to_array(buffer, out_part));
-    part p = part_of(layout, 0); /* all parts have the same sizes */
-    bool is_right = out_part->rank == layout->rank && out_part->dtype == layout->dtype;
-    for (int i = 0; i < layout->rank; i++) is_right = is_right && out_part->sizes[i] == p.local[i];
-    if (!is_right) CT_BUG("a device's part has another type or other sizes than its layout says");
-    return NULL;
+    part p = part_of(layout, 0);
+    *out_part = ct_array_new(layout->dtype, p.local, layout->rank);
+    ct_status *status = ct_session_fetch_part_to(layout, buffer, out_part->data);
+    if (status) ct_array_free(out_part);
+    return status;
 }
 
 ct_status *ct_session_fetch(const ct_session *session, const ct_layout *layout, ct_buffer *const *buffers,

@@ -66,6 +66,9 @@ CT_MUST_USE ct_status *ct_session_share(const ct_session *session, const ct_arra
                                         ct_buffer **out_buffers, size_t stride);
 /* The part of one device, padding included; waits. Freed with ct_array_free. */
 CT_MUST_USE ct_status *ct_session_fetch_part(const ct_layout *layout, ct_buffer *buffer, ct_array *out_part);
+/* The same into memory of ct_session_part_bytes. */
+CT_MUST_USE ct_status *ct_session_fetch_part_to(const ct_layout *layout, ct_buffer *buffer, void *out_bytes);
+size_t ct_session_part_bytes(const ct_layout *layout);
 /* The whole array from buffers[device * stride], freed with ct_array_free. */
 CT_MUST_USE ct_status *ct_session_fetch(const ct_session *session, const ct_layout *layout, ct_buffer *const *buffers,
                                         size_t stride, ct_array *out_array);

@@ -6,10 +6,12 @@
  * checkpoints stacked parameters are kept layer by layer under Hugging Face's names; moments are
  * "state.{name}.exp_avg" and "state.{name}.exp_avg_sq". A save writes the devices' parts, each once; a load reads the
  * parts that its own devices want, whatever the mesh of the run that saved. At most one part of one parameter is on the
- * host at a time.
+ * host at a time, in a save one for each file that is written at once.
  */
 #ifndef CT_TRAIN_STATE_H
 #define CT_TRAIN_STATE_H
+
+#include <stdatomic.h>
 
 #include "checkpoint/checkpoint.h"
 #include "models/model.h"
@@ -34,14 +36,30 @@ void ct_train_state_deinit(ct_train_state *state);
 CT_MUST_USE ct_status *ct_train_state_from_seed(ct_train_state *state, uint64_t seed);
 /* Weights of a Hugging Face folder; moments zero. */
 CT_MUST_USE ct_status *ct_train_state_from_hf(ct_train_state *state, const char *folder);
-/* All of it, or only the weights, from a saved step. */
+/* All of it, or only the weights (of any floating type) and moments zero, from a saved step. What the state held is
+ * freed.
+ */
 CT_MUST_USE ct_status *ct_train_state_load(ct_train_state *state, const ct_checkpoint *checkpoint, bool weights_only);
 /* One parameter whole, on the host; freed with ct_array_free. */
 CT_MUST_USE ct_status *ct_train_state_param(const ct_train_state *state, int param, ct_array *out_array);
 /* Bytes of parameters and moments on one device (the most that any has), and in all without copies and padding. */
 double ct_train_state_bytes(const ct_model *model, const ct_parallel *parallel, ct_dtype param_dtype,
                             ct_dtype moment_dtype, double *out_total);
-/* Saves a step with info. Waits for the work that makes the state. */
-CT_MUST_USE ct_status *ct_train_state_save(ct_train_state *state, const char *folder, int64_t step, const char *info);
+/* How a state is written. */
+typedef struct ct_train_save_opts {
+    const char *info; /* text of a JSON object */
+    bool model_only;  /* no moments */
+    bool is_hf;       /* a Hugging Face folder; with model_only */
+    ct_dtype dtype;   /* of the weights in the files, with model_only; 0: as they are */
+    const ct_checkpoint_asset *assets;
+    size_t num_assets;
+    /* Once it is true, a buffer that is not needed any more is freed and NULLed; NULL: the buffers stay. */
+    const atomic_bool *may_free;
+    bool *out_device_failed; /* whether the error is of a device, not of files; or NULL */
+} ct_train_save_opts;
+
+/* Saves a step. Waits for the work that makes the state. Any thread may do it, whose state nobody else changes. */
+CT_MUST_USE ct_status *ct_train_state_save(ct_train_state *state, const char *folder, int64_t step,
+                                           const ct_train_save_opts *opts);
 
 #endif

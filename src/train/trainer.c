@@ -1,7 +1,6 @@
 /* The training loop. */
 #include "train/trainer.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +12,12 @@
 #include "data/loader.h"
 #include "formats/json.h"
 #include "spmd/balance.h"
+#include "train/hf_files.h"
 #include "train/metrics.h"
 #include "train/metrics_flops.h"
+#include "train/progress.h"
 #include "train/sample.h"
+#include "train/saver.h"
 #include "train/setup.h"
 #include "train/state.h"
 
@@ -46,11 +48,13 @@ typedef struct trainer {
     ct_dataset *dataset;
     ct_loader *loader;
     ct_metrics *metrics;
+    ct_file_lock lock; /* on dump_folder */
     char *checkpoint_folder;
+    ct_saver *saver;
+    ct_hf_files files; /* that a checkpoint carries along */
     ct_lr_schedule schedule;
-    int64_t step; /* the last one started */
-    int64_t tokens_seen;
-    int64_t batch_position; /* of the data after the last step started */
+    ct_progress progress;   /* of the last step started */
+    int64_t batch_position; /* of the data after it */
     /* the next step's inputs, on the devices: [device][NUM_BATCH_INPUTS] */
     ct_buffer **next_inputs;
     int64_t next_num_tokens;
@@ -94,70 +98,18 @@ static ct_status *open_data(trainer *t)
     return NULL;
 }
 
-/* A step is taken only if its hashes are right: to train on from damaged weights is worse than to say so. */
-static const ct_checkpoint_open_opts VERIFY = {.verify = true};
-
-static ct_status *resume(trainer *t, int64_t step, const ct_checkpoint_open_opts *opts)
-{
-    ct_checkpoint *checkpoint;
-    CT_TRY(ct_checkpoint_open(t->checkpoint_folder, step, opts, &checkpoint));
-    ct_json_value info = ct_checkpoint_info(checkpoint);
-    int64_t position = 0;
-    ct_status *status = ct_json_need_int(info, "n_tokens_seen", &t->tokens_seen);
-    if (!status) status = ct_dataset_position_read(t->dataset, ct_json_get(info, "dataloader"), &position);
-    if (!status) status = ct_train_state_load(&t->state, checkpoint, false);
-    if (!status) {
-        ct_dataset_seek(t->dataset, position);
-        t->step = step;
-        ct_info("Resumed from %s/step-%lld", t->checkpoint_folder, (long long)step);
-    }
-    ct_checkpoint_close(checkpoint);
-    return ct_status_note(status, "resuming from %s/step-%lld", t->checkpoint_folder, (long long)step);
-}
-
-/* Weights of another run's checkpoint: path/step-N. */
-static ct_status *load_weights(trainer *t, const char *path)
-{
-    char *copy = ct_strdup(path);
-    size_t length = strlen(copy);
-    while (length > 1 && copy[length - 1] == '/') copy[--length] = 0;
-    char *slash = strrchr(copy, '/');
-    const char *name = slash ? slash + 1 : copy;
-    int64_t step = -1;
-    ct_status *status = NULL;
-    ct_checkpoint *checkpoint = NULL;
-    if (sscanf(name, "step-%" SCNd64, &step) != 1 || step < 0)
-        status = ct_error(CT_CODE_INVALID_ARGUMENT,
-                          "checkpoint.initial_load_path must be a saved step, .../step-N, or with "
-                          "checkpoint.initial_load_in_hf a Hugging Face folder; found %s (%s)",
-                          path, ct_recipe_where(t->recipe, "checkpoint.initial_load_path"));
-    if (!status) {
-        if (slash) *slash = 0;
-        status = ct_checkpoint_open(slash ? copy : ".", step, &VERIFY, &checkpoint);
-    }
-    if (!status) status = ct_train_state_load(&t->state, checkpoint, true);
-    ct_checkpoint_close(checkpoint);
-    free(copy);
-    return ct_status_note(status, "loading the weights of %s", path);
-}
-
 static ct_status *make_state(trainer *t)
 {
     const ct_recipe *recipe = t->recipe;
     ct_train_state_init(&t->state, t->session, t->model, &t->parallel, t->step_opts.param_dtype,
                         t->step_opts.moment_dtype);
     t->state.moments_on_host = t->step_opts.moments_on_host;
-    if (recipe->checkpoint.enable) {
-        int64_t step = recipe->checkpoint.load_step;
-        bool newest = step < 0;
-        if (newest) CT_TRY(ct_checkpoint_latest(t->checkpoint_folder, &VERIFY, &step));
-        if (step >= 0) return resume(t, step, newest ? NULL : &VERIFY);
-    }
-    const char *path = recipe->checkpoint.initial_load_path;
-    if (!path) return ct_train_state_from_seed(&t->state, (uint64_t)recipe->debug.seed);
-    CT_TRY(recipe->checkpoint.initial_load_in_hf ? ct_train_state_from_hf(&t->state, path) : load_weights(t, path));
-    ct_info("Loaded the initial weights from %s", path);
-    return NULL;
+    ct_saver_opts opts = {.folder = t->checkpoint_folder,
+                          .mode = recipe->checkpoint.async_mode,
+                          .keep = recipe->checkpoint.keep_latest_k};
+    t->saver = ct_saver_new(&opts);
+    CT_TRY(ct_hf_files_open(t->model, recipe->model.flavor, &t->files));
+    return ct_progress_start(recipe, t->checkpoint_folder, &t->state, t->dataset, &t->progress);
 }
 
 static ct_status *build_step(trainer *t)
@@ -184,8 +136,8 @@ static ct_status *open_metrics(trainer *t)
     ct_metrics_opts opts = {.folder = recipe->dump_folder,
                             .num_steps = recipe->training.steps,
                             .log_freq = recipe->metrics.log_freq,
-                            .first_step = t->step + 1,
-                            .n_tokens_seen = t->tokens_seen,
+                            .first_step = t->progress.step + 1,
+                            .n_tokens_seen = t->progress.tokens_seen,
                             .num_devices = devices_of(t),
                             .flops_per_token = ct_model_flops_per_token(t->model, recipe->training.seq_len),
                             .peak_flops = peak,
@@ -194,14 +146,27 @@ static ct_status *open_metrics(trainer *t)
     return ct_metrics_open(&opts, &t->metrics);
 }
 
+/* One run at a time writes into a folder: metrics and steps of two would mix. */
+static ct_status *lock_folder(trainer *t)
+{
+    const char *folder = t->recipe->dump_folder;
+    char *path = ct_path_join(folder, ".lock");
+    ct_status *status = ct_dir_make(folder);
+    if (!status) status = ct_file_lock_take(path, &t->lock);
+    if (ct_status_code(status) == CT_CODE_FAILED_PRECONDITION)
+        status = ct_status_note(
+            status, "another run writes into dump_folder = %s; wait for it to end, or choose another", folder);
+    free(path);
+    return status;
+}
+
 static ct_status *write_recipe(const trainer *t)
 {
     ct_str text;
     ct_str_init(&text);
     ct_recipe_print(t->recipe, &text);
     char *path = ct_path_join(t->recipe->dump_folder, "recipe.toml");
-    ct_status *status = ct_dir_make(t->recipe->dump_folder);
-    if (!status) status = ct_file_write(path, text.data, text.length);
+    ct_status *status = ct_file_write(path, text.data, text.length);
     free(path);
     ct_str_deinit(&text);
     return status;
@@ -249,10 +214,10 @@ static ct_status *put_next(trainer *t, int64_t n)
                         (long long)n, CT_IGNORED_LABEL);
     const ct_array *arrays[4] = {&batch->inputs, &batch->labels, &batch->positions, &batch->segment_ids};
     for (int i = 0; i < 4; i++) CT_TRY(put_batch(t, arrays[i], &t->next_inputs[i]));
-    t->next_lr = t->recipe->optimizer.lr * ct_lr_factor(&t->schedule, n - 1);
+    t->next_lr = t->recipe->optimizer.lr * ct_lr_factor(&t->schedule, t->progress.schedule_steps);
     t->next_num_tokens = batch->inputs.sizes[0] * batch->inputs.sizes[1];
     double corrections[2];
-    ct_adamw_corrections(&t->step_opts.adamw, n, corrections);
+    ct_adamw_corrections(&t->step_opts.adamw, t->progress.optimizer_steps + 1, corrections);
     float scalars[CT_STEP_NUM_SCALARS] = {[CT_STEP_LR] = (float)t->next_lr,
                                           [CT_STEP_BIAS1] = (float)corrections[0],
                                           [CT_STEP_BIAS2] = (float)corrections[1],
@@ -263,7 +228,7 @@ static ct_status *put_next(trainer *t, int64_t n)
     return NULL;
 }
 
-/* Starts step t->step + 1 with the inputs that were put before. */
+/* Starts the next step with the inputs that were put before. */
 static ct_status *start_step(trainer *t)
 {
     double start = ct_clock_seconds();
@@ -274,18 +239,21 @@ static ct_status *start_step(trainer *t)
         memcpy(row, t->state.buffers + d * num_state, num_state * sizeof(*row));
         memcpy(row + num_state, t->next_inputs + d * NUM_BATCH_INPUTS, NUM_BATCH_INPUTS * sizeof(*row));
     }
-    ct_execute_opts opts = {.donated = t->donated};
+    ct_execute_opts opts = {.donated = ct_saver_shares(t->saver) ? NULL : t->donated};
     CT_TRY(ct_executable_execute(t->executable, t->arguments, num_arguments, &opts, t->outputs));
-    t->step++;
+    ct_saver_state_moved(t->saver);
+    t->progress.step++;
+    t->progress.schedule_steps++;
+    t->progress.optimizer_steps++;
+    t->progress.tokens_seen += t->next_num_tokens;
     t->batch_position = ct_loader_position(t->loader);
-    t->tokens_seen += t->next_num_tokens;
     for (size_t d = 0; d < num_devices; d++)
         memcpy(t->state.buffers + d * num_state, t->outputs + d * num_outputs, num_state * sizeof(*t->outputs));
     ct_buffers_free(t->next_inputs, num_devices * NUM_BATCH_INPUTS);
     for (size_t d = 1; d < num_devices; d++) ct_buffer_free(t->outputs[d * num_outputs + num_state]);
 
     pending_step *pending = &t->pending[(t->first_pending + t->num_pending++) % MAX_IN_FLIGHT];
-    *pending = (pending_step){.step = t->step,
+    *pending = (pending_step){.step = t->progress.step,
                               .num_tokens = t->next_num_tokens,
                               .lr = t->next_lr,
                               .data_s = t->next_data_s,
@@ -339,55 +307,64 @@ static ct_status *finish_all(trainer *t)
     return NULL;
 }
 
-static ct_status *save(trainer *t)
+static ct_status *save(trainer *t, bool is_last)
 {
     CT_TRY(finish_all(t)); /* nothing that turns out not to be finite is saved */
-    ct_json_writer *writer = ct_json_writer_new();
-    ct_json_begin_object(writer, NULL);
-    ct_json_put_int(writer, "n_tokens_seen", t->tokens_seen);
-    ct_dataset_position_write(t->dataset, t->batch_position, writer, "dataloader");
-    ct_json_put_int(writer, "seed", t->recipe->debug.seed); /* all random bits are functions of it */
-    ct_json_put_string(writer, "model", t->recipe->model.name);
-    ct_json_put_string(writer, "flavor", t->recipe->model.flavor);
-    ct_json_end(writer);
-    char *info = ct_json_writer_text(writer, false);
-    ct_json_writer_free(writer);
-    double start = ct_clock_seconds();
-    ct_status *status = ct_train_state_save(&t->state, t->checkpoint_folder, t->step, info);
+    const ct_recipe *recipe = t->recipe;
+    bool is_end = t->progress.step == recipe->training.steps, is_seed = recipe->checkpoint.create_seed_checkpoint;
+    ct_saver_step step = {.step = t->progress.step, .is_last = is_last};
+    step.model_only = is_seed || (is_end && recipe->checkpoint.last_save_model_only);
+    step.is_hf = is_end && recipe->checkpoint.last_save_in_hf;
+    step.dtype = is_end && step.model_only ? recipe->checkpoint.export_dtype : CT_DTYPE_INVALID;
+    char *info = ct_progress_info(&t->progress, recipe, t->dataset, t->batch_position, step.model_only);
+    step.info = info;
+    step.assets = ct_hf_files_for(&t->files, step.dtype ? step.dtype : t->step_opts.param_dtype, &step.num_assets);
+    ct_status *status = ct_saver_save(t->saver, &t->state, &step);
     free(info);
-    if (!status)
-        ct_info("Saved %s/step-%lld in %.2f s", t->checkpoint_folder, (long long)t->step, ct_clock_seconds() - start);
     return status;
+}
+
+static bool is_save_due(const trainer *t, bool is_last)
+{
+    const ct_recipe *recipe = t->recipe;
+    int64_t step = t->progress.step;
+    if (!recipe->checkpoint.enable || recipe->checkpoint.load_only) return false;
+    return is_last || step % recipe->checkpoint.interval == 0 ||
+           (step == 1 && recipe->checkpoint.enable_first_step_checkpoint);
+}
+
+static ct_status *stopped_error(const trainer *t, bool is_saved)
+{
+    return ct_error(CT_CODE_CANCELLED, "stopped after step %lld%s", (long long)t->progress.step,
+                    is_saved                       ? ", which is saved; the same command goes on from there"
+                    : t->recipe->checkpoint.enable ? "; it is not saved, as checkpoint.load_only is true"
+                                                   : "; nothing is saved, as checkpoint.enable is false");
 }
 
 static ct_status *loop(trainer *t)
 {
-    int64_t last = t->recipe->training.steps, saved = t->step;
-    if (t->step >= last) {
-        ct_info("Step %lld of %lld is done already; raise training.steps to go on", (long long)t->step,
+    int64_t last = t->recipe->training.steps;
+    if (t->progress.step >= last) {
+        ct_info("Step %lld of %lld is done already; raise training.steps to go on", (long long)t->progress.step,
                 (long long)last);
         return NULL;
     }
-    ct_info("Training starts at step %lld", (long long)t->step + 1);
-    CT_TRY(put_next(t, t->step + 1));
-    while (t->step < last) {
+    ct_info("Training starts at step %lld", (long long)t->progress.step + 1);
+    CT_TRY(put_next(t, t->progress.step + 1));
+    while (t->progress.step < last) {
         CT_TRY(start_step(t));
-        bool stopped = t->opts->stop && *t->opts->stop;
-        if (t->step < last && !stopped) {
-            ct_status *status = put_next(t, t->step + 1);
+        bool stopped = t->opts->stop && *t->opts->stop, is_last = stopped || t->progress.step == last;
+        if (!is_last) {
+            ct_status *status = put_next(t, t->progress.step + 1);
             if (status) return ct_status_first(status, finish_all(t)); /* what was done is recorded */
         }
         if (t->num_pending == MAX_IN_FLIGHT) CT_TRY(finish_step(t));
-        bool is_due = t->step % t->recipe->checkpoint.interval == 0 || t->step == last || stopped;
-        if (t->recipe->checkpoint.enable && is_due && t->step != saved) {
-            CT_TRY(save(t));
-            saved = t->step;
-        }
+        CT_TRY(ct_saver_poll(t->saver));
+        bool is_due = is_save_due(t, is_last);
+        if (is_due) CT_TRY(save(t, is_last));
         if (stopped) {
             CT_TRY(finish_all(t));
-            return ct_error(CT_CODE_CANCELLED, "stopped after step %lld%s", (long long)t->step,
-                            t->recipe->checkpoint.enable ? ", which is saved; the same command goes on from there"
-                                                         : "; nothing is saved, as checkpoint.enable is false");
+            return stopped_error(t, is_due);
         }
     }
     return finish_all(t);
@@ -440,8 +417,10 @@ static ct_status *run(trainer *t)
     ct_info("Kernels: %s", kernels);
     free(kernels);
     CT_TRY(open_data(t));
+    CT_TRY(lock_folder(t));
     CT_TRY(write_recipe(t));
     CT_TRY(make_state(t));
+    if (recipe->checkpoint.create_seed_checkpoint) return save(t, true);
     CT_TRY(build_step(t));
     CT_TRY(ct_loader_new(t->dataset, 0, &t->loader));
     CT_TRY(open_metrics(t));
@@ -461,6 +440,8 @@ static void free_all(trainer *t)
         t->first_pending = (t->first_pending + 1) % MAX_IN_FLIGHT;
         t->num_pending--;
     }
+    ct_saver_free(t->saver); /* before the state that it saves */
+    ct_hf_files_close(&t->files);
     ct_metrics_close(t->metrics);
     ct_loader_free(t->loader);
     ct_dataset_close(t->dataset);
@@ -478,11 +459,12 @@ static void free_all(trainer *t)
     free(t->outputs);
     free(t->donated);
     free(t->checkpoint_folder);
+    ct_file_lock_release(&t->lock); /* last: until here it writes */
 }
 
 ct_status *ct_train(const ct_train_opts *opts)
 {
-    trainer t = {.opts = opts, .recipe = opts->recipe};
+    trainer t = {.opts = opts, .recipe = opts->recipe, .lock = {.descriptor = -1}};
     ct_status *status = run(&t);
     free_all(&t);
     return status;

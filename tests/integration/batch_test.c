@@ -34,7 +34,7 @@ static const char *recipe(void)
                   "[training]\nlocal_batch_size = %d\nseq_len = %d\nsteps = %d\ndataset = \"tokens\"\n"
                   "dataset_path = \"%s\"\nshuffle = false\nmixed_precision_param = \"float32\"\n"
                   "[optimizer]\nlr = 1e-2\neps = 1e-4\n[lr_scheduler]\nwarmup_steps = 0\ndecay_ratio = 0.0\n"
-                  "[checkpoint]\nenable = true\n[metrics]\nlog_freq = 1\n",
+                  "[checkpoint]\nenable = true\nlast_save_model_only = false\n[metrics]\nlog_freq = 1\n",
                   ct_test_path("model"), BATCH, SEQ, STEPS, ct_test_path("tokens.safetensors"));
     return path;
 }

@@ -83,7 +83,8 @@ static ct_test_run start_training(const char *model, const char *family, const c
                   "mixed_precision_param = \"float32\"\n"
                   "[optimizer]\nlr = 1e-3\n"
                   "[lr_scheduler]\nwarmup_steps = 0\ndecay_ratio = 0.0\n"
-                  "[checkpoint]\nenable = true\ninitial_load_path = \"" CT_TEST_GOLDEN "/%s\"\n"
+                  "[checkpoint]\nenable = true\nlast_save_model_only = false\ninitial_load_path = \"" CT_TEST_GOLDEN
+                  "/%s\"\n"
                   "initial_load_in_hf = true\n"
                   "[metrics]\nlog_freq = 1\n",
                   family, model, model, model);

@@ -1,6 +1,6 @@
 /* A run that is killed or stopped, and resumed, ends with the bits of one that was not: parameters, moments, counts,
- * data position and metrics. Runs on text that is shuffled and does not fill an epoch evenly, with gradient
- * accumulation and a learning rate that changes at every step.
+ * data position and metrics; whether steps are saved in the foreground or the background. Runs on text that is shuffled
+ * and does not fill an epoch evenly, with gradient accumulation and a learning rate that changes at every step.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include "reference.h"
 #include "support.h"
 
-enum { STEPS = 24, INTERVAL = 2, NUM_KILLS = 6 };
+enum { STEPS = 24, INTERVAL = 2, NUM_KILLS = 20 };
 
 static char *unbroken; /* dump folder of the run that all others are compared with */
 
@@ -34,14 +34,21 @@ static const char *recipe(void)
                   "[training]\nlocal_batch_size = 2\nglobal_batch_size = 4\nseq_len = 16\nsteps = %d\n"
                   "dataset = \"text\"\ndataset_path = \"%s\"\n"
                   "[lr_scheduler]\nwarmup_steps = 5\n[metrics]\nlog_freq = 1\n"
-                  "[checkpoint]\nenable = true\ninterval = %d\n",
+                  "[checkpoint]\nenable = true\ninterval = %d\nkeep_latest_k = 0\nlast_save_model_only = false\n",
                   ct_test_path("model"), STEPS, ct_test_path("text.txt"), INTERVAL);
     return path;
 }
 
+static const char *const MODES[] = {"disabled", "async", "async_with_pinned_mem"};
+
+static ct_test_run start_mode(const char *dump_folder, const char *mode)
+{
+    return ct_test_start("train %s --dump_folder=%s --checkpoint.async_mode=%s", recipe(), dump_folder, mode);
+}
+
 static ct_test_run start(const char *dump_folder)
 {
-    return ct_test_start("train %s --dump_folder=%s", recipe(), dump_folder);
+    return start_mode(dump_folder, "disabled");
 }
 
 /* Lines of metrics.jsonl so far. */
@@ -142,31 +149,49 @@ static void finish(const char *dump_folder)
     expect_same_end(dump_folder);
 }
 
-static void test_same_twice(void **state)
+/* The same bits whoever saves, and every step that was saved on the way holds what it should. */
+static void test_same_in_every_mode(void **state)
 {
     (void)state;
-    finish(ct_test_path("again"));
+    for (size_t i = 0; i < CT_COUNT(MODES); i++) {
+        const char *folder = ct_test_path("again.%zu", i);
+        ct_test_run run = start_mode(folder, MODES[i]);
+        ct_test_wait(&run);
+        ct_test_expect(&run, 0, "");
+        assert_int_equal(strstr(run.err, "in the background") != NULL, i > 0);
+        ct_test_run_free(&run);
+        expect_same_end(folder);
+        for (int64_t step = INTERVAL; step <= STEPS; step += INTERVAL)
+            ct_test_same_checkpoints(ct_test_path("unbroken/checkpoint"), ct_test_path("again.%zu/checkpoint", i),
+                                     step);
+    }
 }
 
-/* Killed again and again, at moments of all kinds, until it gets to its end. */
+/* Killed at twenty moments of all kinds, the modes of saving in turn; begun anew in another folder whenever it gets to
+ * its end before that. */
 static void test_killed(void **state)
 {
     (void)state;
-    const char *folder = ct_test_path("killed");
-    int num_kills = 0, last = 0;
-    for (; num_kills < NUM_KILLS; num_kills++) {
-        ct_test_run run = start(folder);
-        /* some steps further than where it resumes, then a random moment within a few steps */
-        bool alive = wait_for(&run, folder, last + 1 + num_kills % 3);
+    int num_kills = 0, num_ends = 0, last = 0;
+    const char *folder = ct_test_path("killed.0");
+    while (num_kills < NUM_KILLS) {
+        ct_test_run run = start_mode(folder, MODES[num_kills % 3]);
+        /* a step or more further than where it resumes, then a random moment within a few steps */
+        bool alive = wait_for(&run, folder, CT_MIN(last + 1 + num_kills % 3, STEPS));
         nap((long)((ct_test_random(9, (uint32_t)num_kills) + 1) * 4000));
-        kill(run.process, SIGKILL);
+        if (alive) kill(run.process, SIGKILL);
         ct_test_wait(&run);
+        bool ended = run.code == 0;
+        if (!ended) ct_test_expect(&run, 128 + SIGKILL, "");
+        num_kills += !ended;
         ct_test_run_free(&run);
-        if (!alive) break;
         last = num_lines(folder);
+        if (!ended) continue;
+        expect_same_end(folder);
+        folder = ct_test_path("killed.%d", ++num_ends);
+        last = 0;
     }
-    print_message("killed %d times\n", num_kills);
-    assert_true(num_kills > 0);
+    print_message("killed %d times, %d ends on the way\n", num_kills, num_ends);
     finish(folder);
 }
 
@@ -177,7 +202,7 @@ static void test_killed_in_save(void **state)
     const char *folder = ct_test_path("in_save"), *checkpoints = ct_test_path("in_save/checkpoint");
     bool left = false;
     for (int try = 0; try < 12 && !left; try++) {
-        ct_test_run run = start(folder);
+        ct_test_run run = start_mode(folder, MODES[try % 3]);
         if (!wait_for(&run, folder, -1)) break;
         kill(run.process, SIGKILL);
         ct_test_wait(&run);
@@ -204,7 +229,7 @@ static void test_stopped(void **state)
     static const int signals[] = {SIGINT, SIGTERM};
     for (size_t i = 0; i < CT_COUNT(signals); i++) {
         const char *folder = ct_test_path("stopped.%zu", i);
-        ct_test_run run = start(folder);
+        ct_test_run run = start_mode(folder, MODES[i]);
         assert_true(wait_for(&run, folder, 3));
         kill(run.process, signals[i]);
         ct_test_wait(&run);
@@ -284,8 +309,12 @@ static void test_other_run(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_twice), cmocka_unit_test(test_killed),  cmocka_unit_test(test_killed_in_save),
-        cmocka_unit_test(test_stopped),    cmocka_unit_test(test_damaged), cmocka_unit_test(test_other_run),
+        cmocka_unit_test(test_same_in_every_mode),
+        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_killed_in_save),
+        cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_other_run),
     };
     return cmocka_run_group_tests(tests, make_unbroken, ct_test_world_free);
 }

@@ -106,15 +106,19 @@ static ct_test_run start(const char *format, va_list arguments)
         argv[argc++] = word;
     }
     run.started_s = ct_clock_seconds();
+    /* made here: the child may be killed before it does anything */
+    int out = open(run.out_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int err = open(run.err_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (out < 0 || err < 0) fail_msg("cannot make %s: %s", run.out_path, strerror(errno));
     run.process = fork();
     if (run.process < 0) fail_msg("cannot fork: %s", strerror(errno));
     if (!run.process) {
-        int out = open(run.out_path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-        int err = open(run.err_path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-        if (out < 0 || err < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(126);
+        if (dup2(out, 1) < 0 || dup2(err, 2) < 0) _exit(126);
         execv(CT_BINARY_DIR "/ctitan", argv);
         _exit(127);
     }
+    close(out);
+    close(err);
     free(line);
     return run;
 }

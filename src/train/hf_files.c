@@ -1,0 +1,151 @@
+/* Small files, kept whole in memory. */
+#include "train/hf_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/file.h"
+#include "formats/json.h"
+
+static const char CONFIG[] = "config.json";
+
+/* What transformers and its tokenizers read beside the weights. */
+static const char *const NAMES[] = {
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+    "tokenizer.model",
+    "qwen.tiktoken",
+    "chat_template.jinja",
+    "chat_template.json",
+    "preprocessor_config.json",
+};
+
+static void files_init(ct_hf_files *files, size_t capacity)
+{
+    *files = (ct_hf_files){.arena = ct_alloc(sizeof(ct_arena))};
+    ct_arena_init(files->arena);
+    files->assets = CT_ARENA_ARRAY(files->arena, ct_checkpoint_asset, capacity);
+}
+
+static void add(ct_hf_files *files, const char *name, const void *bytes, size_t size_bytes)
+{
+    files->assets[files->num_assets++] = (ct_checkpoint_asset){.name = ct_arena_strdup(files->arena, name),
+                                                               .bytes = ct_arena_dup(files->arena, bytes, size_bytes),
+                                                               .size_bytes = size_bytes};
+}
+
+static ct_status *add_from_folder(ct_hf_files *files, const char *folder, const char *name)
+{
+    char *path = ct_path_join(folder, name), *bytes;
+    size_t size_bytes;
+    ct_status *status = NULL;
+    if (ct_path_exists(path)) {
+        status = ct_file_read(path, &bytes, &size_bytes);
+        if (!status) {
+            add(files, name, bytes, size_bytes);
+            free(bytes);
+        }
+    }
+    free(path);
+    return status;
+}
+
+ct_status *ct_hf_files_open(const ct_model *model, const char *folder, ct_hf_files *out_files)
+{
+    files_init(out_files, 1 + CT_COUNT(NAMES));
+    ct_status *status = NULL;
+    bool is_folder = ct_path_is_dir(folder);
+    if (is_folder) status = add_from_folder(out_files, folder, CONFIG);
+    if (!out_files->num_assets) {
+        char *text = ct_model_config_text(model->family, &model->config, CT_DTYPE_F32);
+        add(out_files, CONFIG, text, strlen(text));
+        free(text);
+    }
+    for (size_t i = 0; i < CT_COUNT(NAMES) && is_folder && !status; i++)
+        status = add_from_folder(out_files, folder, NAMES[i]);
+    if (status) ct_hf_files_close(out_files);
+    return status;
+}
+
+ct_status *ct_hf_files_of_step(const ct_checkpoint *checkpoint, ct_hf_files *out_files)
+{
+    size_t count = ct_checkpoint_num_assets(checkpoint);
+    files_init(out_files, count + 1);
+    for (int pass = 0; pass < 2; pass++) /* config.json first */
+        for (size_t i = 0; i < count; i++) {
+            ct_checkpoint_asset asset = ct_checkpoint_asset_at(checkpoint, i);
+            if ((strcmp(asset.name, CONFIG) == 0) == (pass == 0))
+                add(out_files, asset.name, asset.bytes, asset.size_bytes);
+        }
+    if (count && !strcmp(out_files->assets[0].name, CONFIG)) return NULL;
+    ct_hf_files_close(out_files);
+    return ct_error(CT_CODE_NOT_FOUND,
+                    "the step must hold a config.json, but was saved without one; go on from it for a step with this "
+                    "version of ctitan and take that");
+}
+
+void ct_hf_files_close(ct_hf_files *files)
+{
+    if (files->arena) ct_arena_deinit(files->arena);
+    free(files->arena);
+    *files = (ct_hf_files){0};
+}
+
+/* The text of a config.json with another dtype; NULL when it says so already or is not readable as an object. */
+static char *with_dtype(const ct_checkpoint_asset *config, const char *dtype)
+{
+    ct_json *json;
+    ct_status *status = ct_json_parse(config->bytes, config->size_bytes, CONFIG, &json);
+    ct_json_value root;
+    if (!status) status = ct_json_as_object(ct_json_root(json), &root);
+    if (status) { /* it was read when the model was made */
+        ct_status_free(status);
+        return NULL;
+    }
+    bool has_key = false, is_same = true;
+    ct_json_writer *writer = ct_json_writer_new();
+    ct_json_begin_object(writer, NULL);
+    ct_json_iter iter = ct_json_iterate(root);
+    while (ct_json_next(&iter)) {
+        bool is_dtype =
+            !strcmp(iter.key, "torch_dtype") || !strcmp(iter.key, "dtype"); /* before, since transformers 5 */
+        if (!is_dtype) {
+            ct_json_put_value(writer, iter.key, iter.value);
+            continue;
+        }
+        const char *text = "";
+        ct_status_free(ct_json_get_string(root, iter.key, &text));
+        has_key = true;
+        is_same = is_same && !strcmp(text, dtype);
+        ct_json_put_string(writer, iter.key, dtype);
+    }
+    if (!has_key) ct_json_put_string(writer, "torch_dtype", dtype);
+    ct_json_end(writer);
+    char *text = ct_json_writer_text(writer, true);
+    ct_json_writer_free(writer);
+    ct_json_free(json);
+    if (has_key && is_same) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+const ct_checkpoint_asset *ct_hf_files_for(ct_hf_files *files, ct_dtype dtype, size_t *out_num_assets)
+{
+    *out_num_assets = files->num_assets;
+    char *text = with_dtype(&files->assets[0], ct_dtype_torch(dtype));
+    if (!text) return files->assets;
+    ct_checkpoint_asset *assets = ct_arena_dup(files->arena, files->assets, files->num_assets * sizeof(*files->assets));
+    assets[0].size_bytes = strlen(text);
+    assets[0].bytes = ct_arena_dup(files->arena, text, assets[0].size_bytes);
+    free(text);
+    return assets;
+}
