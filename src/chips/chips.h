@@ -26,6 +26,7 @@ typedef struct ct_chip {
     double flops_per_cycle;                /* of bf16 */
     double clock_hz;                       /* of the compiler's estimated_cycles: peak over flops_per_cycle */
     int64_t hbm_bytes;
+    int64_t usable_bytes; /* of them, for programs: what libtpu 0.0.52 names when it refuses one */
     double hbm_bytes_per_s;
     int64_t vmem_bytes; /* of one TensorCore */
 

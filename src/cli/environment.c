@@ -3,11 +3,14 @@
 
 #include <glob.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
 #include "pjrt/torus.h"
 
 enum { MAX_FOLDERS = 8 };
@@ -63,4 +66,64 @@ ct_plugin_opts ct_environment_compiler_opts(ct_arena *arena)
     opts.path = NULL;
     for (const char *const *pair = ct_tpu_offline_environment; *pair; pair += 2) setenv(pair[0], pair[1], 0);
     return opts;
+}
+
+#define INIT_ARGS "LIBTPU_INIT_ARGS"
+
+/* Where the flags stand that libtpu is reading just now. */
+static const char *args_being_read;
+
+static void explain_exit(void)
+{
+    if (args_being_read)
+        fprintf(stderr,
+                "ctitan: libtpu ended the process over its " INIT_ARGS " = \"%s\", of compile.libtpu_init_args "
+                "(%s) and the environment; take the flag out or correct it\n",
+                getenv(INIT_ARGS), args_being_read);
+}
+
+/* The value of a flag in "--name=value --other", in arena; NULL: it is not there. */
+static const char *find_argument(ct_arena *arena, const char *args, const char *name)
+{
+    const char *found = NULL; /* the last one counts, as for libtpu */
+    for (const char *at = args + strspn(args, " \t\n"); *at;) {
+        size_t length = strcspn(at, " \t\n");
+        ct_named_value value;
+        const char *dashes = at[0] == '-' && at[1] != '-' ? "-" : ""; /* one dash is as good as two */
+        ct_status *status =
+            ct_named_value_parse(arena, ct_arena_printf(arena, "%s%.*s", dashes, (int)length, at), &value);
+        if (!status && !strcmp(value.name, name)) found = ct_named_value_text(arena, &value);
+        ct_status_free(status);
+        at += length;
+        at += strspn(at, " \t\n");
+    }
+    return found;
+}
+
+void ct_environment_libtpu_args(ct_arena *arena, const ct_named_value *flags, size_t num_flags, const char *where,
+                                ct_plugin_opts *opts)
+{
+    const char *given = getenv(INIT_ARGS);
+    if (!given) given = "";
+    ct_str all;
+    ct_str_init(&all);
+    ct_str_append(&all, given);
+    for (size_t i = 0; i < num_flags; i++) {
+        const char *value = ct_named_value_text(arena, &flags[i]), *theirs = find_argument(arena, given, flags[i].name);
+        if (!theirs)
+            ct_str_printf(&all, "%s--%s=%s", all.length ? " " : "", flags[i].name, value);
+        else if (strcmp(theirs, value) != 0)
+            ct_warning("--%s=%s of " INIT_ARGS " stays, in place of compile.libtpu_init_args' %s (%s)", flags[i].name,
+                       theirs, value, where);
+    }
+    if (all.length) setenv(INIT_ARGS, all.data, 1);
+    opts->libtpu_init_args = ct_arena_strdup(arena, all.data);
+    ct_str_deinit(&all);
+    if (!num_flags) return;
+    static bool is_registered;
+    if (!is_registered) is_registered = !atexit(explain_exit);
+    args_being_read = where;
+    ct_plugin *plugin;
+    ct_status_free(ct_plugin_load(opts, &plugin)); /* whoever needs the plugin loads it again, and sees what failed */
+    args_being_read = NULL;
 }

@@ -20,4 +20,11 @@ ct_plugin_opts ct_environment_plugin_opts(ct_arena *arena, const char *platform,
  * as above, under its own name alone: CTITAN_PLUGIN_PATH is about the plugin that programs run on. */
 ct_plugin_opts ct_environment_compiler_opts(ct_arena *arena);
 
+/* Joins flags to LIBTPU_INIT_ARGS, which libtpu reads when it is loaded; of a flag that is there already the value
+ * stays, with a warning if it is another. Then loads libtpu with opts: it ends the process at a flag that it does not
+ * know, and what it prints of that gets a line that says where the flags stand. opts->libtpu_init_args becomes the
+ * variable's value, whether there are flags or not. */
+void ct_environment_libtpu_args(ct_arena *arena, const ct_named_value *flags, size_t num_flags, const char *where,
+                                ct_plugin_opts *opts);
+
 #endif

@@ -9,6 +9,9 @@
 /* Session options of a recipe, in arena. */
 ct_session_opts ct_run_recipe_session(ct_arena *arena, const ct_recipe *recipe);
 
+/* Puts a recipe's compile.libtpu_init_args into the environment, if plugin is for libtpu; else warns if it has some. */
+void ct_run_libtpu_args(ct_arena *arena, const ct_recipe *recipe, ct_plugin_opts *plugin);
+
 /* The user's folder of compiled programs, in arena: XDG_CACHE_HOME/ctitan/programs or ~/.cache/ctitan/programs; NULL
  * when there is no home. */
 const char *ct_run_cache_folder(ct_arena *arena);

@@ -83,17 +83,18 @@ static ct_status *read_attributes(ct_plugin *plugin)
 }
 
 /* Version numbers alone do not tell two builds apart; the file's size and time do. */
-static void set_identity(ct_plugin *plugin, const char *xla_flags)
+static void set_identity(ct_plugin *plugin, const ct_plugin_opts *opts)
 {
     struct stat info = {0};
     if (stat(plugin->path, &info)) memset(&info, 0, sizeof(info));
     const ct_named_value *xla = ct_named_value_find(plugin->attributes, plugin->num_attributes, "xla_version");
     plugin->identity =
-        ct_arena_printf(&plugin->arena, "pjrt %d.%d xla %s stablehlo %s size %lld time %lld.%09ld flags %s",
+        ct_arena_printf(&plugin->arena, "pjrt %d.%d xla %s stablehlo %s size %lld time %lld.%09ld flags %s %s",
                         plugin->api->pjrt_api_version.major_version, plugin->api->pjrt_api_version.minor_version,
                         xla ? ct_named_value_text(&plugin->arena, xla) : "?",
                         plugin->stablehlo_version ? plugin->stablehlo_version : "?", (long long)info.st_size,
-                        (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec, xla_flags ? xla_flags : "");
+                        (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec, opts->xla_flags ? opts->xla_flags : "",
+                        opts->libtpu_init_args ? opts->libtpu_init_args : "");
 }
 
 static ct_status *load_path(const char *path, const ct_plugin_opts *opts, ct_plugin **out_plugin)
@@ -118,7 +119,7 @@ static ct_status *load_path(const char *path, const ct_plugin_opts *opts, ct_plu
         free(plugin);
         return ct_status_note(status, "loading the plugin %s", path);
     }
-    set_identity(plugin, opts->xla_flags);
+    set_identity(plugin, opts);
     plugin->next = plugins;
     plugins = plugin;
     *out_plugin = plugin;

@@ -22,6 +22,7 @@ typedef struct ct_plugin_opts {
     /* The value of the environment's XLA_FLAGS, or NULL. Plugins read it by themselves; here it is only part of the key
      * of cached executables. */
     const char *xla_flags;
+    const char *libtpu_init_args; /* the same of LIBTPU_INIT_ARGS */
 } ct_plugin_opts;
 
 /* Finds, loads and initialises a plugin.

@@ -143,7 +143,7 @@ static void take_file(loader *load, const ct_toml *root)
 typedef struct override {
     const ct__recipe_key *key; /* NULL: unknown */
     char *name;                /* "section.key" with underscores; heap */
-    const char *flag;          /* of compile.xla_flags.NAME, else NULL */
+    const char *flag;          /* NAME of compile.xla_flags.NAME, else NULL */
     const char *value;         /* NULL: none in this argument */
     bool is_negated;
 } override;
@@ -292,6 +292,7 @@ static ct_status *build(const char *name, const ct_toml *root, const ct_recipe_l
     if (root) take_file(&load, root);
     take_overrides(&load, opts->overrides, opts->num_overrides);
     require(&load);
+    ct__recipe_resolve(recipe);
     ct__recipe_check(recipe, opts, &load.mistakes);
     ct_status *status = NULL;
     if (load.mistakes.count)

@@ -141,12 +141,15 @@ typedef struct ct_recipe {
         bool enable_pallas_loss_kernel;
     } loss_kernel;
     struct {
-        const char *cache_dir; /* NULL: the user's cache folder; "": no cache */
-        ct_recipe_flags xla_flags;
+        const char *cache_dir;            /* NULL: the user's cache folder; "": no cache */
+        ct_recipe_flags xla_flags;        /* of each program */
+        ct_recipe_flags libtpu_init_args; /* of the process */
     } compile;
     struct {
         const char *platform; /* "cpu", "cuda", "tpu", or the path of a plugin */
-        int64_t count;
+        int64_t count;        /* all slices together */
+        const char *topology; /* "v6e:4x4": a slice; NULL: not said */
+        int64_t num_slices;
         const char *plugin_path; /* NULL: the platform's usual plugin */
     } device;
     struct {

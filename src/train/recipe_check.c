@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "chips/slice.h"
 #include "spmd/mesh.h"
 #include "train/recipe_schema.h"
 
@@ -269,6 +270,34 @@ static void check_device(const check *c)
     }
 }
 
+/* What a topology's name says of device.count. */
+static void check_topology(const check *c)
+{
+    const ct_recipe *recipe = c->recipe;
+    const char *name = recipe->device.topology;
+    if (!name || !are_fine(c, "device.topology", "device.num_slices")) return;
+    ct_chip_slice slice;
+    ct_status *status = ct_chip_slice_parse(name, &slice);
+    if (status)
+        ct__recipe_mistake(c->mistakes, where(c, "device.topology"), "device.topology: %s", ct_status_message(status));
+    else if (are_fine(c, "device.count", NULL) && slice.num_devices * recipe->device.num_slices != recipe->device.count)
+        ct__recipe_mistake(c->mistakes, where(c, "device.count"),
+                           "device.count must be the %lld devices of device.topology = \"%s\"%s, found %lld; leave it out, "
+                           "or set device.topology=none",
+                           (long long)(slice.num_devices * recipe->device.num_slices), name,
+                           recipe->device.num_slices > 1 ? " times device.num_slices" : "",
+                           (long long)recipe->device.count);
+    ct_status_free(status);
+}
+
+void ct__recipe_resolve(ct_recipe *recipe)
+{
+    if (recipe->device.count > 0) return;
+    ct_chip_slice slice = {0};
+    if (recipe->device.topology) ct_status_free(ct_chip_slice_parse(recipe->device.topology, &slice)); /* told later */
+    recipe->device.count = CT_MAX(slice.num_devices, 1) * recipe->device.num_slices;
+}
+
 void ct__recipe_check(const ct_recipe *recipe, const ct_recipe_load_opts *opts, ct__recipe_mistakes *mistakes)
 {
     check c = {recipe, mistakes};
@@ -276,6 +305,7 @@ void ct__recipe_check(const ct_recipe *recipe, const ct_recipe_load_opts *opts, 
         ct__recipe_mistake(mistakes, recipe->path ? recipe->path : "recipe", "training.dataset_path is required: %s",
                            recipe->training.dataset == CT_DATASET_TOKENS ? "a safetensors file with a tensor \"tokens\""
                                                                          : "a text file");
+    check_topology(&c);
     check_parallelism(&c);
     check_checkpoint(&c);
     check_remat(&c);

@@ -209,11 +209,18 @@ const ct__recipe_key ct__recipe_keys[] = {
      .help = "folder of compiled programs; unset: the user's cache folder; empty: no cache"},
     {"compile", "xla_flags", CT__RECIPE_FLAGS, AT(compile.xla_flags), NULL,
      .help = "XLA flags of the program, --compile.xla_flags.xla_some_flag=true"},
+    {"compile", "libtpu_init_args", CT__RECIPE_FLAGS, AT(compile.libtpu_init_args), NULL,
+     .help = "flags that libtpu takes for the whole process alone: they join LIBTPU_INIT_ARGS before it is loaded; what "
+             "that has already stays"},
 
     {"device", "platform", CT__RECIPE_STRING, AT(device.platform), "cpu",
      .help = "\"cpu\", \"cuda\", \"tpu\", or the path of a PJRT plugin"},
-    {"device", "count", CT__RECIPE_INT, AT(device.count), "1", .min = 1, .max = MAX_DEVICES,
-     .help = "number of devices; on cpu they are virtual"},
+    {"device", "count", CT__RECIPE_INT, AT(device.count), NULL, .min = 1, .max = MAX_DEVICES,
+     .help = "number of devices, on cpu virtual ones; unset: as many as the topology has, or 1"},
+    {"device", "topology", CT__RECIPE_STRING, AT(device.topology), NULL,
+     .help = "slice of TPUs that the recipe is for (\"v6e:4x4\", \"v5p:4x4x8\"); plan and check need it not to be here"},
+    {"device", "num_slices", CT__RECIPE_INT, AT(device.num_slices), "1", .min = 1, .max = 256,
+     .help = "such slices, joined by the data center's network: the outermost of the mesh"},
     {"device", "plugin_path", CT__RECIPE_STRING, AT(device.plugin_path), NULL,
      .help = "plugin to use for the platform in place of the usual one"},
 

@@ -63,6 +63,9 @@ typedef struct ct__recipe_mistakes {
 
 void ct__recipe_mistake(ct__recipe_mistakes *mistakes, const char *where, const char *format, ...) CT_PRINTF(3, 4);
 
+/* Fills in what is unset and follows from other keys: device.count. */
+void ct__recipe_resolve(ct_recipe *recipe);
+
 /* What must hold between keys. */
 void ct__recipe_check(const ct_recipe *recipe, const ct_recipe_load_opts *opts, ct__recipe_mistakes *mistakes);
 

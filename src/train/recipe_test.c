@@ -313,6 +313,31 @@ static void test_impossible_values(void **state)
 #undef COUNT
 }
 
+/* device.count is what the topology has, unless it is given. */
+static void test_count_of_devices(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *section;
+        int64_t count;
+    } rows[] = {
+        {"", 1},
+        {"num_slices = 2\n", 2},
+        {"count = 3\n", 3},
+        {"topology = \"tpu7x:2x2x1\"\n", 8},
+        {"topology = \"v5p:4x4x8\"\nnum_slices = 2\n", 256},
+        {"topology = \"v5p:4x4x8\"\ncount = 128\n", 128},
+    };
+    for (size_t i = 0; i < CT_COUNT(rows); i++) {
+        char *text = ct_asprintf(MODEL "[device]\n%s", rows[i].section);
+        ct_recipe *recipe;
+        expect_ok(ct_recipe_parse("r.toml", text, strlen(text), NULL, &recipe));
+        assert_int_equal(recipe->device.count, rows[i].count);
+        ct_recipe_free(recipe);
+        free(text);
+    }
+}
+
 static void test_rules_between_keys(void **state)
 {
     (void)state;
@@ -334,6 +359,17 @@ static void test_rules_between_keys(void **state)
     expect_one(MODEL "[device]\nplatform = \"/a/p.so\"\nplugin_path = \"/b/p.so\"\n", NULL,
                "r.toml:6: device.plugin_path needs device.platform = \"cpu\", \"cuda\" or \"tpu\", found the path "
                "\"/a/p.so\"; leave one of the two out");
+
+    expect_one(MODEL "[device]\ntopology = \"v6e:4x4x4\"\n", NULL,
+               "r.toml:5: device.topology: a topology of v6e has 2 sizes of 1 to 256, as 4x4, found \"v6e:4x4x4\"");
+    expect_one(
+        MODEL "[device]\ntopology = \"v6e:4x4\"\ncount = 8\n", NULL,
+        "r.toml:6: device.count must be the 16 devices of device.topology = \"v6e:4x4\", found 8; leave it out, or "
+        "set device.topology=none");
+    expect_one(
+        MODEL "[device]\ntopology = \"v6e:4x4\"\ncount = 16\n", "--device.num_slices=2",
+        "r.toml:6: device.count must be the 32 devices of device.topology = \"v6e:4x4\" times device.num_slices, "
+        "found 16; leave it out, or set device.topology=none");
 
     expect_one(MODEL "[parallelism]\ntensor_parallel_degree = 3\n[device]\ncount = 8\n", NULL,
                "r.toml:5: parallelism: data_parallel_replicate_degree 1 x data_parallel_shard_degree -1 x "
@@ -418,8 +454,8 @@ static void test_print_loads_again(void **state)
 {
     (void)state;
     const char *const arguments[] = {"--training.dataset_path=a \"b\"\\\n.txt", "--optimizer.lr=0.1",
-                                     "--compile.xla_flags.xla_a=0.25", "--compile.xla_flags.xla.b=x",
-                                     "--activation_checkpoint.save=p,q"};
+                                     "--compile.xla_flags.xla_a=0.25",          "--compile.xla_flags.xla.b=x",
+                                     "--compile.libtpu_init_args.xla_c=-1",     "--activation_checkpoint.save=p,q"};
     ct_recipe *recipe = parse_ok(MODEL, arguments, CT_COUNT(arguments));
     ct_str first, second;
     ct_str_init(&first);
@@ -513,6 +549,7 @@ int main(void)
         cmocka_unit_test(test_aliases),
         cmocka_unit_test(test_ten_mistakes),
         cmocka_unit_test(test_impossible_values),
+        cmocka_unit_test(test_count_of_devices),
         cmocka_unit_test(test_rules_between_keys),
         cmocka_unit_test(test_a_later_value_counts),
         cmocka_unit_test(test_files),

@@ -55,6 +55,17 @@ ct_status *ct_recipe_model(const ct_recipe *recipe, ct_model **out_model)
     return ct_model_new(family, &config, recipe->model.scan_layers, out_model);
 }
 
+ct_status *ct_recipe_check_kind(const ct_recipe *recipe, const char *kind)
+{
+    const char *topology = recipe->device.topology, *chip = ct_chip_name(kind);
+    size_t length = topology ? strcspn(topology, ":") : 0;
+    if (!topology || (chip && strlen(chip) == length && !strncmp(chip, topology, length))) return NULL;
+    return ct_error(
+        CT_CODE_FAILED_PRECONDITION,
+        "device.topology = \"%s\" (%s), but the devices are \"%s\"; name theirs, or set device.topology=none", topology,
+        ct_recipe_where(recipe, "device.topology"), kind);
+}
+
 double ct_model_flops_per_token(const ct_model *model, int64_t seq_len)
 {
     const ct_model_config *config = &model->config;

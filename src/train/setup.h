@@ -10,6 +10,10 @@
  * Errors: those of ct_model_config_find and _read; INVALID_ARGUMENT naming the recipe's line. */
 CT_MUST_USE ct_status *ct_recipe_model(const ct_recipe *recipe, ct_model **out_model);
 
+/* Are devices of that kind what device.topology names? That they are as many is checked at loading and opening.
+ * Errors: FAILED_PRECONDITION. */
+CT_MUST_USE ct_status *ct_recipe_check_kind(const ct_recipe *recipe, const char *device_kind);
+
 /* How the model lies on the recipe's mesh, along a torus of num_torus axes (0: no topology is known) of devices of a
  * kind (NULL: not known). Errors: INVALID_ARGUMENT naming the recipe's lines and the sizes that do not divide. */
 CT_MUST_USE ct_status *ct_recipe_parallel(const ct_recipe *recipe, const ct_model *model, int num_torus,

@@ -164,7 +164,13 @@ static ct_status *write_recipe(const trainer *t)
 {
     ct_str text;
     ct_str_init(&text);
+    const char *args = t->opts->session.plugin.libtpu_init_args;
     ct_recipe_print(t->recipe, &text);
+    if (args && args[0]) {
+        ct_str_append(&text, "\n# LIBTPU_INIT_ARGS as libtpu read it: ");
+        for (const char *at = args; *at; at++) ct_str_append_char(&text, (unsigned char)*at < 0x20 ? ' ' : *at);
+        ct_str_append_char(&text, '\n');
+    }
     char *path = ct_path_join(t->recipe->dump_folder, "recipe.toml");
     ct_status *status = ct_file_write(path, text.data, text.length);
     free(path);
@@ -410,6 +416,7 @@ static ct_status *run(trainer *t)
     CT_TRY(ct_session_open(&t->opts->session, &t->session));
     /* once more, along the devices' torus */
     const char *kind = ct_device_kind(ct_session_device(t->session, 0));
+    CT_TRY(ct_recipe_check_kind(recipe, kind));
     CT_TRY(
         ct_recipe_parallel(recipe, t->model, t->session->torus.num_axes, t->session->torus.sizes, kind, &t->parallel));
     t->step_opts.kernels = ct_recipe_kernels(recipe, kind);
