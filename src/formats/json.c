@@ -266,6 +266,15 @@ ct_status *ct_json_as_string(ct_json_value value, const char **out_value)
     return NULL;
 }
 
+ct_status *ct_json_as_text(ct_json_value value, const char **out_text, size_t *out_length)
+{
+    yyjson_val *node = node_of(value);
+    if (!yyjson_is_str(node)) return wrong_type(value, "a string");
+    *out_text = yyjson_get_str(node);
+    *out_length = yyjson_get_len(node);
+    return NULL;
+}
+
 ct_status *ct_json_as_object(ct_json_value value, ct_json_value *out_value)
 {
     if (!yyjson_is_obj(node_of(value))) return wrong_type(value, "an object");

@@ -58,6 +58,8 @@ CT_MUST_USE ct_status *ct_json_as_bool(ct_json_value value, bool *out_value);
 CT_MUST_USE ct_status *ct_json_as_int(ct_json_value value, int64_t *out_value);
 CT_MUST_USE ct_status *ct_json_as_double(ct_json_value value, double *out_value);
 CT_MUST_USE ct_status *ct_json_as_string(ct_json_value value, const char **out_value);
+/* The same with its length, so that it may hold any character. */
+CT_MUST_USE ct_status *ct_json_as_text(ct_json_value value, const char **out_text, size_t *out_length);
 CT_MUST_USE ct_status *ct_json_as_object(ct_json_value value, ct_json_value *out_value); /* checks the type */
 CT_MUST_USE ct_status *ct_json_as_array(ct_json_value value, ct_json_value *out_value);
 

@@ -6,7 +6,10 @@ target_include_directories(yyjson SYSTEM PUBLIC ${CT_YYJSON_DIR})
 # toml++ is used header-only, so that the command does not depend on its shared library.
 pkg_check_modules(TOMLPLUSPLUS REQUIRED tomlplusplus)
 
-ct_module(formats DEPS base)
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+
+ct_module(formats DEPS base LIBRARIES PkgConfig::ZLIB PkgConfig::ZSTD)
 target_link_libraries(ct_formats PRIVATE yyjson)
 target_include_directories(ct_formats SYSTEM PRIVATE ${TOMLPLUSPLUS_INCLUDE_DIRS})
 # The C++ file throws nothing and asks no types at run time.
