@@ -1,35 +1,76 @@
-/* Datasets: sample numbers to windows or rows, checks, and positions. */
+/* Datasets: sources from paths, the mixture, batches. */
 #include "data/dataset.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/rng.h"
-#include "data/source.h"
+#include "data/dataset_internal.h"
+
+/* ---- sources ---- */
+
+static ct_status *kind_of(const ct_dataset_opts *opts, const ct__files *files, ct_data_kind *out_kind)
+{
+    *out_kind = opts->kind;
+    if (opts->kind != CT_DATA_AUTO) return NULL;
+    *out_kind = ct__kind_of_file(files->paths[0]);
+    for (size_t i = 1; i < files->count; i++)
+        if (ct__kind_of_file(files->paths[i]) != *out_kind)
+            return ct_error(CT_CODE_INVALID_ARGUMENT,
+                            "files of several kinds must be parts of a mixture, each with a weight of "
+                            "dataloader.weights, but %s is %s and %s is %s; or training.dataset says what all are",
+                            files->paths[0], ct__kind_name(*out_kind), files->paths[i],
+                            ct__kind_name(ct__kind_of_file(files->paths[i])));
+    return NULL;
+}
+
+/* A source of some of the paths. */
+static ct_status *add_source(ct_dataset *dataset, const char *const *paths, size_t num_paths, double weight)
+{
+    const ct_dataset_opts *opts = &dataset->opts;
+    ct__source base = {.opts = opts, .weight = weight}, *source = NULL;
+    ct_status *status = NULL;
+    for (size_t i = 0; i < num_paths; i++) CT_TRY_OUT(ct__files_add(&base.files, paths[i]));
+    CT_TRY_OUT(kind_of(opts, &base.files, &base.kind));
+    base.path = num_paths == 1 ? ct_strdup(paths[0]) : ct_asprintf("%s and %zu more", paths[0], num_paths - 1);
+    base.name = dataset->num_sources ? ct_asprintf(".%zu", dataset->num_sources) : ct_strdup("");
+    bool has_documents = base.kind != CT_DATA_TEXT && base.kind != CT_DATA_TOKENS;
+    CT_TRY_OUT(has_documents ? ct__stream_new(&base, dataset->workers, &source) : ct__windows_new(&base, &source));
+    dataset->sources[dataset->num_sources++] = source;
+    return NULL;
+out:
+    ct__files_deinit(&base.files);
+    free(base.path);
+    free(base.name);
+    return status;
+}
+
+static ct_status *add_sources(ct_dataset *dataset)
+{
+    const ct_dataset_opts *opts = &dataset->opts;
+    dataset->sources = ct_alloc_zeroed(opts->num_paths, sizeof(ct__source *));
+    if (!opts->weights) return add_source(dataset, opts->paths, opts->num_paths, 1);
+    for (size_t i = 0; i < opts->num_paths; i++)
+        if (!(opts->weights[i] > 0) || isinf(opts->weights[i]))
+            return ct_error(CT_CODE_INVALID_ARGUMENT, "dataloader.weights must be above 0, but weight %zu is %g", i,
+                            opts->weights[i]);
+    for (size_t i = 0; i < opts->num_paths; i++) CT_TRY(add_source(dataset, &opts->paths[i], 1, opts->weights[i]));
+    return NULL;
+}
 
 ct_status *ct_dataset_open(const ct_dataset_opts *opts, ct_dataset **out_dataset)
 {
     *out_dataset = NULL;
     CT_ASSERT(opts->seq_len > 0 && opts->batch_size > 0 && opts->vocab_size > 0);
-    if (!opts->path || !opts->path[0])
-        return ct_error(CT_CODE_INVALID_ARGUMENT, "training.dataset_path is required with training.dataset = \"%s\"",
-                        opts->dataset);
+    if (!opts->num_paths || !opts->paths[0] || !opts->paths[0][0])
+        return ct_error(CT_CODE_INVALID_ARGUMENT, "training.dataset_path is required");
     ct_dataset *dataset = ct_alloc_zeroed(1, sizeof(*dataset));
     dataset->opts = *opts;
-    dataset->opts.dataset = dataset->kind = ct_strdup(opts->dataset);
-    dataset->opts.path = dataset->path = ct_strdup(opts->path);
-    dataset->opts.tokenizer = NULL;
-    ct_status *status;
-    if (!strcmp(opts->dataset, "text"))
-        status = ct__text_open(dataset, opts->tokenizer);
-    else if (!strcmp(opts->dataset, "tokens"))
-        status = ct__tokens_open(dataset);
-    else
-        status = ct_error(CT_CODE_INVALID_ARGUMENT, "training.dataset must be \"text\" or \"tokens\", but is \"%s\"",
-                          opts->dataset);
+    dataset->workers = ct__workers_new(opts->num_workers);
+    ct_status *status = add_sources(dataset);
+    dataset->opts.paths = NULL; /* the caller's arrays need not live on */
+    dataset->opts.weights = NULL;
     if (status)
         ct_dataset_close(dataset);
     else
@@ -40,14 +81,20 @@ ct_status *ct_dataset_open(const ct_dataset_opts *opts, ct_dataset **out_dataset
 void ct_dataset_close(ct_dataset *dataset)
 {
     if (!dataset) return;
-    if (dataset->owns_tokens) ct_array_free(&dataset->tokens);
-    if (dataset->owns_labels) ct_array_free(&dataset->labels);
-    ct_safetensors_close(dataset->file);
-    free(dataset->stream);
-    free(dataset->kind);
-    free(dataset->path);
+    ct__workers_free(dataset->workers);
+    for (size_t i = 0; i < dataset->num_sources; i++) {
+        ct__source *source = dataset->sources[i];
+        ct__files_deinit(&source->files);
+        free(source->path);
+        free(source->name);
+        source->class->free(source);
+    }
+    ct_status_free(dataset->failed);
+    free(dataset->sources);
     free(dataset);
 }
+
+/* ---- batches ---- */
 
 void ct_batch_init(ct_batch *batch, const ct_dataset *dataset)
 {
@@ -66,204 +113,132 @@ void ct_batch_deinit(ct_batch *batch)
     ct_array_free(&batch->labels);
     ct_array_free(&batch->positions);
     ct_array_free(&batch->segment_ids);
+    ct_data_state_free(batch->state);
+    batch->state = NULL;
 }
 
-/* ---- Samples. ---- */
-
-static bool runs_on(const ct_dataset *dataset)
+/* The source that is furthest behind its share; the first of equals. NULL: all have ended. */
+static ct__source *most_behind(const ct_dataset *dataset)
 {
-    return dataset->stream && !dataset->opts.shuffle;
-}
-
-/* The start of window number sample in the endless stream, as a place in it and a number of rounds;
- * sample * seq_len without overflow. */
-static int64_t window_start(const ct_dataset *dataset, int64_t sample, int64_t *out_epoch)
-{
-    int64_t seq_len = dataset->opts.seq_len, num_tokens = dataset->num_tokens;
-    int64_t rest = sample % num_tokens * seq_len;
-    *out_epoch = sample / num_tokens * seq_len + rest / num_tokens;
-    return rest % num_tokens;
-}
-
-static int64_t epoch_of(const ct_dataset *dataset, int64_t sample)
-{
-    int64_t epoch = sample / dataset->num_samples;
-    if (runs_on(dataset)) window_start(dataset, sample, &epoch);
-    return epoch;
-}
-
-/* Which window or row a sample is. */
-static int64_t row_of(const ct_dataset *dataset, int64_t sample)
-{
-    int64_t epoch = sample / dataset->num_samples, row = sample % dataset->num_samples;
-    if (!dataset->opts.shuffle) return row;
-    char name[48];
-    snprintf(name, sizeof(name), "data.epoch.%lld", (long long)epoch);
-    uint32_t key[2];
-    ct_rng_key(dataset->opts.seed, name, key);
-    return (int64_t)ct_rng_permute(key, (uint64_t)dataset->num_samples, (uint64_t)row);
-}
-
-static ct_status *check_ids(const ct_dataset *dataset, const char *tensor, int64_t row, const int32_t *ids,
-                            int64_t count)
-{
-    bool ignored_allowed = tensor[0] == 'l';
-    for (int64_t i = 0; i < count; i++) {
-        if (ids[i] >= 0 && ids[i] < dataset->opts.vocab_size) continue;
-        if (ignored_allowed && ids[i] == CT_IGNORED_LABEL) continue;
-        return ct_error(CT_CODE_OUT_OF_RANGE,
-                        "%s: %s must be in [0, %lld), the model's vocabulary%s, but row %lld has %d at %lld",
-                        dataset->path, tensor, (long long)dataset->opts.vocab_size, ignored_allowed ? ", or -100" : "",
-                        (long long)row, ids[i], (long long)i);
+    ct__source *best = NULL;
+    double total_weight = 0, total_taken = 1, most = 0;
+    for (size_t i = 0; i < dataset->num_sources; i++) {
+        const ct__source *source = dataset->sources[i];
+        if (source->ended) continue;
+        total_weight += source->weight;
+        total_taken += (double)source->num_taken;
     }
+    for (size_t i = 0; i < dataset->num_sources; i++) {
+        ct__source *source = dataset->sources[i];
+        if (source->ended) continue;
+        double behind = source->weight / total_weight * total_taken - (double)source->num_taken;
+        if (best && behind <= most) continue;
+        best = source;
+        most = behind;
+    }
+    return best;
+}
+
+/* The next sample of the mixture; out_ended when there is none. */
+static ct_status *next_sample(ct_dataset *dataset, ct__row *row, bool *out_ended)
+{
+    ct__source *source;
+    while ((source = most_behind(dataset))) {
+        CT_TRY(source->class->next(source, row, &source->ended));
+        if (source->ended) continue;
+        source->num_taken++;
+        *out_ended = false;
+        return NULL;
+    }
+    *out_ended = true;
     return NULL;
 }
 
-/* seq_len inputs and labels of one sample. */
-static ct_status *read_sample(const ct_dataset *dataset, int64_t sample, int32_t *inputs, int32_t *labels)
+/* Samples [from, batch_size), for which there was no data. */
+static void ignore_rest(const ct_dataset *dataset, ct_batch *batch, int64_t from)
 {
     int64_t seq_len = dataset->opts.seq_len;
-    size_t size = (size_t)seq_len * sizeof(int32_t);
-    if (dataset->stream) {
-        int64_t epoch, num_tokens = dataset->num_tokens;
-        int64_t start = runs_on(dataset) ? window_start(dataset, sample, &epoch) : row_of(dataset, sample) * seq_len;
-        for (int64_t i = 0; i < seq_len; i++) {
-            inputs[i] = dataset->stream[start];
-            if (++start == num_tokens) start = 0;
-            labels[i] = dataset->stream[start];
-        }
-        return NULL;
+    int32_t *inputs = batch->inputs.data, *labels = batch->labels.data, *positions = batch->positions.data;
+    for (int64_t i = from * seq_len; i < dataset->opts.batch_size * seq_len; i++) {
+        inputs[i] = 0;
+        labels[i] = CT_IGNORED_LABEL;
+        positions[i] = (int32_t)(i % seq_len);
+        ((int32_t *)batch->segment_ids.data)[i] = 0;
     }
-    int64_t row = row_of(dataset, sample);
-    const int32_t *tokens = (const int32_t *)dataset->tokens.data + row * (seq_len + 1);
-    CT_TRY(check_ids(dataset, "tokens", row, tokens, seq_len + 1));
-    memcpy(inputs, tokens, size);
-    if (!dataset->labels.data) {
-        memcpy(labels, tokens + 1, size);
-        return NULL;
-    }
-    const int32_t *given = (const int32_t *)dataset->labels.data + row * seq_len;
-    CT_TRY(check_ids(dataset, "labels", row, given, seq_len));
-    memcpy(labels, given, size);
-    return NULL;
 }
 
-ct_status *ct_dataset_batch_at(const ct_dataset *dataset, int64_t first_sample, ct_batch *batch)
+static ct_status *fill(ct_dataset *dataset, ct_batch *batch)
 {
-    CT_ASSERT(first_sample >= 0);
     int64_t seq_len = dataset->opts.seq_len, batch_size = dataset->opts.batch_size;
     CT_ASSERT(batch->inputs.sizes[0] == batch_size && batch->inputs.sizes[1] == seq_len);
-    int32_t *inputs = batch->inputs.data, *labels = batch->labels.data, *positions = batch->positions.data;
-    batch->first_sample = first_sample;
-    batch->epoch = epoch_of(dataset, first_sample);
-    batch->num_valid_labels = 0;
+    int32_t *labels = batch->labels.data;
+    batch->num_samples = batch->num_valid_labels = 0;
+    batch->first_sample = 0;
+    for (size_t i = 0; i < dataset->num_sources; i++) batch->first_sample += dataset->sources[i]->num_taken;
     for (int64_t b = 0; b < batch_size; b++) {
         int64_t at = b * seq_len;
-        CT_TRY(read_sample(dataset, first_sample + b, inputs + at, labels + at));
-        for (int64_t i = 0; i < seq_len; i++) {
-            positions[at + i] = (int32_t)i;
-            batch->num_valid_labels += labels[at + i] != CT_IGNORED_LABEL;
+        ct__row row = {.inputs = (int32_t *)batch->inputs.data + at,
+                       .labels = labels + at,
+                       .positions = (int32_t *)batch->positions.data + at,
+                       .segment_ids = (int32_t *)batch->segment_ids.data + at};
+        bool ended;
+        CT_TRY(next_sample(dataset, &row, &ended));
+        if (ended) {
+            ignore_rest(dataset, batch, b);
+            break;
         }
+        batch->num_samples++;
+        for (int64_t i = 0; i < seq_len; i++) batch->num_valid_labels += labels[at + i] != CT_IGNORED_LABEL;
     }
-    memset(batch->segment_ids.data, 0, ct_array_bytes(&batch->segment_ids));
     return NULL;
 }
 
 ct_status *ct_dataset_next(ct_dataset *dataset, ct_batch *batch)
 {
-    CT_TRY(ct_dataset_batch_at(dataset, dataset->position, batch));
-    dataset->position += dataset->opts.batch_size;
+    ct_data_state_free(batch->state);
+    batch->state = NULL;
+    if (!dataset->failed) dataset->failed = fill(dataset, batch);
+    if (dataset->failed) return ct_error(ct_status_code(dataset->failed), "%s", ct_status_message(dataset->failed));
+    batch->state = ct_dataset_state(dataset);
+    batch->epoch = dataset->epoch;
+    dataset->epoch = ct__data_state_epoch(batch->state);
     return NULL;
 }
 
-int64_t ct_dataset_position(const ct_dataset *dataset)
-{
-    return dataset->position;
-}
-
-void ct_dataset_seek(ct_dataset *dataset, int64_t sample)
-{
-    CT_ASSERT(sample >= 0);
-    dataset->position = sample;
-}
+/* ---- what it is ---- */
 
 int64_t ct_dataset_num_samples(const ct_dataset *dataset)
 {
-    return dataset->num_samples;
+    return dataset->num_sources == 1 ? dataset->sources[0]->num_samples : -1;
 }
 
 int64_t ct_dataset_num_tokens(const ct_dataset *dataset)
 {
-    return dataset->num_tokens;
+    return dataset->num_sources == 1 ? dataset->sources[0]->num_tokens : -1;
 }
 
-/* ---- Positions. ---- */
-
-void ct_dataset_position_write(const ct_dataset *dataset, int64_t sample, ct_json_writer *writer, const char *key)
+bool ct_dataset_is_text(const ct_dataset *dataset)
 {
-    ct_json_begin_object(writer, key);
-    ct_json_put_string(writer, "dataset", dataset->kind);
-    ct_json_put_int(writer, "num_tokens", dataset->num_tokens);
-    ct_json_put_int(writer, "seq_len", dataset->opts.seq_len);
-    ct_json_put_bool(writer, "shuffle", dataset->opts.shuffle);
-    ct_json_put_int(writer, "seed", (int64_t)dataset->opts.seed);
-    ct_json_put_int(writer, "epoch", epoch_of(dataset, sample));
-    ct_json_put_int(writer, "sample", sample);
-    ct_json_end(writer);
+    for (size_t i = 0; i < dataset->num_sources; i++)
+        if (dataset->sources[i]->kind != CT_DATA_TOKENS) return true;
+    return false;
 }
 
-static ct_status *check_same(ct_json_value value, const char *name, int64_t now)
+void ct_dataset_describe(const ct_dataset *dataset, ct_str *out)
 {
-    int64_t saved;
-    CT_TRY(ct_json_need_int(value, name, &saved));
-    if (saved == now) return NULL;
-    return ct_error(
-        CT_CODE_FAILED_PRECONDITION,
-        "the data position was saved with %s = %lld, but now it is %lld; resume with the data and settings of "
-        "the save, or start the data anew",
-        name, (long long)saved, (long long)now);
-}
-
-ct_status *ct_dataset_position_read(const ct_dataset *dataset, ct_json_value value, int64_t *out_sample)
-{
-    *out_sample = 0;
-    const char *kind;
-    bool shuffle;
-    int64_t sample;
-    CT_TRY(ct_json_need_string(value, "dataset", &kind));
-    if (strcmp(kind, dataset->kind) != 0)
-        return ct_error(CT_CODE_FAILED_PRECONDITION,
-                        "the data position was saved with dataset \"%s\", but now it is \"%s\"", kind, dataset->kind);
-    CT_TRY(check_same(value, "num_tokens", dataset->num_tokens));
-    CT_TRY(check_same(value, "seq_len", dataset->opts.seq_len));
-    CT_TRY(ct_json_need_bool(value, "shuffle", &shuffle));
-    if (shuffle != dataset->opts.shuffle)
-        return ct_error(CT_CODE_FAILED_PRECONDITION, "the data position was saved with shuffle = %s, but now it is %s",
-                        shuffle ? "true" : "false", shuffle ? "false" : "true");
-    if (shuffle) CT_TRY(check_same(value, "seed", (int64_t)dataset->opts.seed));
-    CT_TRY(ct_json_need_int(value, "sample", &sample));
-    if (sample < 0)
-        return ct_error(CT_CODE_INVALID_ARGUMENT, "the data position's sample must not be negative, but is %lld",
-                        (long long)sample);
-    *out_sample = sample;
-    return NULL;
-}
-
-/* ---- Entropy. ---- */
-
-ct_status *ct_dataset_unigram_entropy(const ct_dataset *dataset, double *out_nats)
-{
-    *out_nats = 0;
-    const int32_t *ids = dataset->stream ? dataset->stream : dataset->tokens.data;
-    if (!dataset->stream)
-        for (int64_t row = 0, length = dataset->opts.seq_len + 1; row < dataset->num_samples; row++)
-            CT_TRY(check_ids(dataset, "tokens", row, ids + row * length, length));
-    int64_t *counts = ct_alloc_zeroed((size_t)dataset->opts.vocab_size, sizeof(*counts));
-    for (int64_t i = 0; i < dataset->num_tokens; i++) counts[ids[i]]++;
-    for (int64_t id = 0; id < dataset->opts.vocab_size; id++) {
-        double p = (double)counts[id] / (double)dataset->num_tokens;
-        if (counts[id]) *out_nats -= p * log(p);
+    double total = 0;
+    for (size_t i = 0; i < dataset->num_sources; i++) total += dataset->sources[i]->weight;
+    for (size_t i = 0; i < dataset->num_sources; i++) {
+        const ct__source *source = dataset->sources[i];
+        if (i) ct_str_append(out, "; ");
+        if (dataset->num_sources > 1) ct_str_printf(out, "%.1f%% ", 100 * source->weight / total);
+        ct_str_printf(out, "%s, ", source->path);
+        source->class->describe(source, out);
     }
-    free(counts);
-    return NULL;
+}
+
+double ct_dataset_unigram_entropy(const ct_dataset *dataset)
+{
+    bool is_one_text = dataset->num_sources == 1 && dataset->sources[0]->kind == CT_DATA_TEXT;
+    return is_one_text ? ct__windows_unigram_entropy(dataset->sources[0]) : NAN;
 }

@@ -38,10 +38,16 @@ static char *write_file(const fixture *f, const char *name, const char *text)
     return path;
 }
 
-static ct_dataset_opts text_opts(const fixture *f, const char *path)
+/* path points to the one path. */
+static ct_dataset_opts text_opts(const fixture *f, const char *const *path)
 {
-    return (ct_dataset_opts){
-        .dataset = "text", .path = path, .seq_len = 4, .batch_size = 2, .vocab_size = 258, .tokenizer = f->tokenizer};
+    return (ct_dataset_opts){.kind = CT_DATA_TEXT,
+                             .paths = path,
+                             .num_paths = 1,
+                             .seq_len = 4,
+                             .batch_size = 2,
+                             .vocab_size = 258,
+                             .tokenizer = f->tokenizer};
 }
 
 static ct_dataset *open_dataset(const ct_dataset_opts *opts)
@@ -57,14 +63,34 @@ static void expect_row(const ct_array *array, int64_t row, const int32_t *wanted
                         (size_t)array->sizes[1] * sizeof(int32_t));
 }
 
+static char *state_text(const ct_dataset *dataset)
+{
+    ct_json_writer *writer = ct_json_writer_new();
+    ct_data_state *state = ct_dataset_state(dataset);
+    ct_data_state_write(state, writer, NULL);
+    ct_data_state_free(state);
+    char *text = ct_json_writer_text(writer, false);
+    ct_json_writer_free(writer);
+    return text;
+}
+
+static ct_status *restore(ct_dataset *dataset, const char *text)
+{
+    ct_json *json;
+    expect_ok(ct_json_parse(text, strlen(text), "state", &json));
+    ct_status *status = ct_dataset_restore(dataset, ct_json_root(json));
+    ct_json_free(json);
+    return status;
+}
+
 #define ROW(...) ((const int32_t[]){__VA_ARGS__})
 enum { B = 256, E = 257 };
 
 static void test_text_runs_on(void **state)
 {
     const fixture *f = *state;
-    char *path = write_file(f, "a.txt", "abcdefgh"); /* B a b c d e f g h E: ten tokens */
-    ct_dataset_opts opts = text_opts(f, path);
+    const char *path = write_file(f, "a.txt", "abcdefgh"); /* B a b c d e f g h E: ten tokens */
+    ct_dataset_opts opts = text_opts(f, &path);
     ct_dataset *dataset = open_dataset(&opts);
     assert_int_equal(ct_dataset_num_tokens(dataset), 10);
     assert_int_equal(ct_dataset_num_samples(dataset), 2);
@@ -86,15 +112,21 @@ static void test_text_runs_on(void **state)
     assert_int_equal(batch.epoch, 0);
     expect_ok(ct_dataset_next(dataset, &batch));
     assert_int_equal(batch.epoch, 1); /* sample 4 begins at token 16 */
-    assert_int_equal(ct_dataset_position(dataset), 6);
+    assert_int_equal(batch.first_sample, 4);
 
     /* Far away: the number of tokens before overflows nothing; 10 samples are 4 rounds. */
-    ct_dataset_seek(dataset, INT64_MAX / 10 * 10 - 10);
+    char *place = state_text(dataset), *number = strstr(place, "\"num_samples\":6");
+    assert_non_null(number);
+    char *far = ct_asprintf("%.*s\"num_samples\":%lld%s", (int)(number - place), place,
+                            (long long)(INT64_MAX / 10 * 10 - 10), number + strlen("\"num_samples\":6"));
+    expect_ok(restore(dataset, far));
+    free(place);
+    free(far);
     expect_ok(ct_dataset_next(dataset, &batch));
     expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', 'c'));
     ct_batch_deinit(&batch);
     ct_dataset_close(dataset);
-    free(path);
+    free((char *)(uintptr_t)path);
 }
 
 static void test_text_paths(void **state)
@@ -104,8 +136,8 @@ static void test_text_paths(void **state)
     free(write_file(f, "t/a/deep.txt", "aa"));
     free(write_file(f, "t/.hidden", "hidden"));
     free(write_file(f, "t/empty.txt", ""));
-    char *path = ct_path_join(f->folder, "t");
-    ct_dataset_opts opts = text_opts(f, path);
+    const char *path = ct_path_join(f->folder, "t");
+    ct_dataset_opts opts = text_opts(f, &path);
     ct_dataset *dataset = open_dataset(&opts);
     assert_int_equal(ct_dataset_num_tokens(dataset), 8); /* B a a E B b b E */
     ct_batch batch;
@@ -115,39 +147,37 @@ static void test_text_paths(void **state)
     expect_row(&batch.inputs, 1, ROW(B, 'b', 'b', E));
     ct_batch_deinit(&batch);
     ct_dataset_close(dataset);
-    free(path);
+    free((char *)(uintptr_t)path);
 
     opts.seq_len = 3;
-    opts.path = path = ct_path_join(f->folder, "t/b*.txt");
+    path = ct_path_join(f->folder, "t/b*.txt");
     dataset = open_dataset(&opts);
     assert_int_equal(ct_dataset_num_tokens(dataset), 4);
     ct_dataset_close(dataset);
-    free(path);
+    free((char *)(uintptr_t)path);
 }
 
 static void test_text_errors(void **state)
 {
     const fixture *f = *state;
     ct_dataset *dataset;
-    ct_dataset_opts opts = text_opts(f, "/nowhere/a.txt");
+    const char *path = "/nowhere/a.txt";
+    ct_dataset_opts opts = text_opts(f, &path);
     expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_NOT_FOUND, "/nowhere/a.txt");
     assert_null(dataset);
-    opts.path = "/nowhere/*.txt";
+    path = "/nowhere/*.txt";
     expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_NOT_FOUND, "no file matches");
-    opts.path = f->folder;
+    path = f->folder;
     expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_NOT_FOUND, "the folder has none");
-    opts.path = NULL;
+    path = "";
     expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT, "training.dataset_path is required");
-    char *path = write_file(f, "short.txt", "ab");
-    opts.path = path;
+    path = write_file(f, "short.txt", "ab");
     expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT,
                  "must have at least training.seq_len + 1 = 5 tokens, but has 4 in 1 file");
     opts.vocab_size = 256;
     expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_OUT_OF_RANGE,
                  "token 0 is id 256, but the model's vocabulary has only 256 ids; tokenizer bytes needs 258");
-    opts.dataset = "c4";
-    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT, "but is \"c4\"");
-    free(path);
+    free((char *)(uintptr_t)path);
 }
 
 /* Shuffled, an epoch is a permutation of the windows; epochs and seeds differ; the same seed gives the same. */
@@ -158,8 +188,8 @@ static void test_shuffle(void **state)
     memset(text, '.', sizeof(text));
     for (int i = 0; i < 50; i++) text[4 * i + 3] = (char)('A' + i);
     text[200] = 0;
-    char *path = write_file(f, "s.txt", text);
-    ct_dataset_opts opts = text_opts(f, path);
+    const char *path = write_file(f, "s.txt", text);
+    ct_dataset_opts opts = text_opts(f, &path);
     opts.shuffle = true;
     opts.batch_size = 50;
     ct_dataset *dataset = open_dataset(&opts), *again = open_dataset(&opts);
@@ -193,7 +223,7 @@ static void test_shuffle(void **state)
     ct_dataset_close(dataset);
     ct_dataset_close(again);
     ct_dataset_close(other);
-    free(path);
+    free((char *)(uintptr_t)path);
 }
 
 static char *write_tokens(const fixture *f, const int64_t *sizes, int rank, const int64_t *label_sizes, ct_dtype dtype)
@@ -216,9 +246,9 @@ static char *write_tokens(const fixture *f, const int64_t *sizes, int rank, cons
 static void test_tokens_in_order(void **state)
 {
     const fixture *f = *state;
-    char *path = write_tokens(f, (int64_t[]){3, 5}, 2, NULL, CT_DTYPE_S32);
-    ct_dataset_opts opts = text_opts(f, path);
-    opts.dataset = "tokens";
+    const char *path = write_tokens(f, (int64_t[]){3, 5}, 2, NULL, CT_DTYPE_S32);
+    ct_dataset_opts opts = text_opts(f, &path);
+    opts.kind = CT_DATA_TOKENS;
     ct_dataset *dataset = open_dataset(&opts);
     ct_batch batch;
     ct_batch_init(&batch, dataset);
@@ -237,20 +267,19 @@ static void test_tokens_in_order(void **state)
     dataset = open_dataset(&opts);
     expect_error(ct_dataset_next(dataset, &batch), CT_CODE_OUT_OF_RANGE,
                  "tokens must be in [0, 8), the model's vocabulary, but row 1 has 8 at 3");
-    assert_int_equal(ct_dataset_position(dataset), 0);
-    double nats;
-    expect_error(ct_dataset_unigram_entropy(dataset, &nats), CT_CODE_OUT_OF_RANGE, "row 1 has 8 at 3");
+    expect_error(ct_dataset_next(dataset, &batch), CT_CODE_OUT_OF_RANGE, "row 1 has 8 at 3"); /* and ever after */
+    assert_true(isnan(ct_dataset_unigram_entropy(dataset)));
     ct_batch_deinit(&batch);
     ct_dataset_close(dataset);
-    free(path);
+    free((char *)(uintptr_t)path);
 }
 
 static void test_tokens_with_labels(void **state)
 {
     const fixture *f = *state;
-    char *path = write_tokens(f, (int64_t[]){2, 2, 5}, 3, (int64_t[]){2, 2, 4}, CT_DTYPE_S32);
-    ct_dataset_opts opts = text_opts(f, path);
-    opts.dataset = "tokens";
+    const char *path = write_tokens(f, (int64_t[]){2, 2, 5}, 3, (int64_t[]){2, 2, 4}, CT_DTYPE_S32);
+    ct_dataset_opts opts = text_opts(f, &path);
+    opts.kind = CT_DATA_TOKENS;
     ct_dataset *dataset = open_dataset(&opts);
     assert_int_equal(ct_dataset_num_samples(dataset), 4);
     ct_batch batch;
@@ -262,22 +291,24 @@ static void test_tokens_with_labels(void **state)
     assert_int_equal(batch.num_valid_labels, 5);
     ct_batch_deinit(&batch);
     ct_dataset_close(dataset);
-    free(path);
+    free((char *)(uintptr_t)path);
 }
 
 static void test_tokens_errors(void **state)
 {
     const fixture *f = *state;
     ct_dataset *dataset;
-    ct_dataset_opts opts = text_opts(f, "/nowhere/x.safetensors");
-    opts.dataset = "tokens";
+    const char *path = "/nowhere/x.safetensors";
+    ct_dataset_opts opts = text_opts(f, &path);
+    opts.kind = CT_DATA_TOKENS;
     expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_NOT_FOUND, "/nowhere/x.safetensors");
-    char *path = write_tokens(f, (int64_t[]){3, 6}, 2, NULL, CT_DTYPE_S32);
-    opts.path = path;
+    path = write_tokens(f, (int64_t[]){3, 6}, 2, NULL, CT_DTYPE_S32);
     expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT,
                  "tensor tokens must have the shape [any, 5], but has [3, 6]");
-    free(write_tokens(f, (int64_t[]){5}, 1, NULL, CT_DTYPE_S32));
-    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT, "but has [5]");
+    free(write_tokens(f, (int64_t[]){4}, 1, NULL, CT_DTYPE_S32));
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT, "seq_len + 1 = 5 tokens, but has 4");
+    free(write_tokens(f, (int64_t[]){9}, 1, NULL, CT_DTYPE_S64));
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT, "must be of I32, U32 or U16");
     free(write_tokens(f, (int64_t[]){3, 5}, 2, NULL, CT_DTYPE_S64));
     expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT, "must be of I32, but is of I64");
     free(write_tokens(f, (int64_t[]){0, 5}, 2, NULL, CT_DTYPE_S32));
@@ -291,32 +322,14 @@ static void test_tokens_errors(void **state)
     expect_ok(ct_safetensors_save(path, &entry, 1));
     ct_array_free(&entry.array);
     expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_NOT_FOUND, "has no tensor tokens");
-    free(path);
-}
-
-static char *position_text(const ct_dataset *dataset)
-{
-    ct_json_writer *writer = ct_json_writer_new();
-    ct_dataset_position_write(dataset, ct_dataset_position(dataset), writer, NULL);
-    char *text = ct_json_writer_text(writer, false);
-    ct_json_writer_free(writer);
-    return text;
-}
-
-static ct_status *restore(const ct_dataset *dataset, const char *text, int64_t *out_sample)
-{
-    ct_json *json;
-    expect_ok(ct_json_parse(text, strlen(text), "position", &json));
-    ct_status *status = ct_dataset_position_read(dataset, ct_json_root(json), out_sample);
-    ct_json_free(json);
-    return status;
+    free((char *)(uintptr_t)path);
 }
 
 static void test_position(void **state)
 {
     const fixture *f = *state;
-    char *path = write_file(f, "p.txt", "the quick brown fox jumps over the lazy dog and runs on");
-    ct_dataset_opts opts = text_opts(f, path);
+    const char *path = write_file(f, "p.txt", "the quick brown fox jumps over the lazy dog and runs on");
+    ct_dataset_opts opts = text_opts(f, &path);
     opts.shuffle = true;
     opts.seed = UINT64_MAX;
     ct_dataset *dataset = open_dataset(&opts);
@@ -324,52 +337,47 @@ static void test_position(void **state)
     ct_batch_init(&batch, dataset);
     ct_batch_init(&resumed, dataset);
     for (int i = 0; i < 9; i++) expect_ok(ct_dataset_next(dataset, &batch));
-    char *text = position_text(dataset);
+    char *text = state_text(dataset);
     expect_ok(ct_dataset_next(dataset, &batch));
 
     ct_dataset *second = open_dataset(&opts);
-    int64_t sample;
-    expect_ok(restore(second, text, &sample));
-    assert_int_equal(sample, 18);
-    ct_dataset_seek(second, sample);
+    expect_ok(restore(second, text));
     expect_ok(ct_dataset_next(second, &resumed));
+    assert_int_equal(resumed.first_sample, 18);
     assert_memory_equal(batch.inputs.data, resumed.inputs.data, ct_array_bytes(&batch.inputs));
     assert_int_equal(resumed.epoch, 1);
     ct_dataset_close(second);
 
     opts.seed = 1;
     second = open_dataset(&opts);
-    expect_error(restore(second, text, &sample), CT_CODE_FAILED_PRECONDITION, "seed = -1, but now it is 1");
+    expect_error(restore(second, text), CT_CODE_FAILED_PRECONDITION, "seed = -1, but now it is 1");
     ct_dataset_close(second);
     opts.shuffle = false;
     second = open_dataset(&opts);
-    expect_error(restore(second, text, &sample), CT_CODE_FAILED_PRECONDITION, "shuffle = true, but now it is false");
+    expect_error(restore(second, text), CT_CODE_FAILED_PRECONDITION, "shuffle = 1, but now it is 0");
     ct_dataset_close(second);
     opts.seq_len = 5;
     second = open_dataset(&opts);
-    expect_error(restore(second, text, &sample), CT_CODE_FAILED_PRECONDITION, "seq_len = 4, but now it is 5");
-    expect_error(restore(second, "{\"dataset\":\"tokens\"}", &sample), CT_CODE_FAILED_PRECONDITION,
-                 "dataset \"tokens\"");
-    expect_error(restore(second, "{}", &sample), CT_CODE_NOT_FOUND, "dataset is required");
+    expect_error(restore(second, text), CT_CODE_FAILED_PRECONDITION, "seq_len = 4, but now it is 5");
+    expect_error(restore(second, "{}"), CT_CODE_NOT_FOUND, "seq_len is required");
     ct_dataset_close(second);
     free(text);
     ct_batch_deinit(&batch);
     ct_batch_deinit(&resumed);
     ct_dataset_close(dataset);
-    free(path);
+    free((char *)(uintptr_t)path);
 }
 
 static void test_unigram_entropy(void **state)
 {
     const fixture *f = *state;
-    char *path = write_file(f, "e.txt", "aaaabb"); /* with B and E: 4, 2, 1, 1 of 8 */
-    ct_dataset_opts opts = text_opts(f, path);
+    const char *path = write_file(f, "e.txt", "aaaabb"); /* with B and E: 4, 2, 1, 1 of 8 */
+    ct_dataset_opts opts = text_opts(f, &path);
     ct_dataset *dataset = open_dataset(&opts);
-    double nats;
-    expect_ok(ct_dataset_unigram_entropy(dataset, &nats));
+    double nats = ct_dataset_unigram_entropy(dataset);
     assert_true(fabs(nats - 1.75 * log(2)) < 1e-12);
     ct_dataset_close(dataset);
-    free(path);
+    free((char *)(uintptr_t)path);
 }
 
 int main(void)

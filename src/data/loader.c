@@ -6,11 +6,9 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "data/source.h"
 
 struct ct_loader {
-    const ct_dataset *dataset;
-    int64_t first_sample;
+    ct_dataset *dataset;
     ct_batch *slots;
     int64_t num_slots;
 
@@ -25,7 +23,6 @@ struct ct_loader {
 static void *run(void *argument)
 {
     ct_loader *loader = argument;
-    int64_t batch_size = loader->dataset->opts.batch_size;
     pthread_mutex_lock(&loader->mutex);
     while (!loader->stopping && !loader->error) {
         /* Batch taken - 1 is in the caller's hands, so num_slots - 1 may be ready. */
@@ -35,8 +32,7 @@ static void *run(void *argument)
         }
         int64_t index = loader->made;
         pthread_mutex_unlock(&loader->mutex);
-        ct_status *status = ct_dataset_batch_at(loader->dataset, loader->first_sample + index * batch_size,
-                                                &loader->slots[index % loader->num_slots]);
+        ct_status *status = ct_dataset_next(loader->dataset, &loader->slots[index % loader->num_slots]);
         pthread_mutex_lock(&loader->mutex);
         if (status)
             loader->error = status;
@@ -48,13 +44,12 @@ static void *run(void *argument)
     return NULL;
 }
 
-ct_status *ct_loader_new(const ct_dataset *dataset, int num_prefetch, ct_loader **out_loader)
+ct_status *ct_loader_new(ct_dataset *dataset, int num_prefetch, ct_loader **out_loader)
 {
     *out_loader = NULL;
     CT_ASSERT(num_prefetch >= 0);
     ct_loader *loader = ct_alloc_zeroed(1, sizeof(*loader));
     loader->dataset = dataset;
-    loader->first_sample = ct_dataset_position(dataset);
     loader->num_slots = (num_prefetch ? num_prefetch : 2) + 1;
     loader->slots = ct_alloc_zeroed((size_t)loader->num_slots, sizeof(*loader->slots));
     for (int64_t i = 0; i < loader->num_slots; i++) ct_batch_init(&loader->slots[i], dataset);
@@ -104,9 +99,4 @@ ct_status *ct_loader_next(ct_loader *loader, const ct_batch **out_batch)
     }
     pthread_mutex_unlock(&loader->mutex);
     return status;
-}
-
-int64_t ct_loader_position(const ct_loader *loader)
-{
-    return loader->first_sample + loader->taken * loader->dataset->opts.batch_size;
 }

@@ -2,7 +2,8 @@
  *
  *   ring:  [held by the caller] [ready] [ready] [being made]      num_prefetch + 1 batches
  *
- * Batches come in order, the same as from ct_dataset_next. The loader's functions belong to one thread.
+ * Batches come in order, the same as from ct_dataset_next, each with the state behind it (ct_batch.state): what to
+ * save, so that a resumed run goes on after it. The loader's functions belong to one thread.
  */
 #ifndef CT_DATA_LOADER_H
 #define CT_DATA_LOADER_H
@@ -11,14 +12,12 @@
 
 typedef struct ct_loader ct_loader;
 
-/* Starts at the dataset's position, which it does not move; dataset must outlive it. num_prefetch 0 means 2. */
-CT_MUST_USE ct_status *ct_loader_new(const ct_dataset *dataset, int num_prefetch, ct_loader **out_loader);
+/* Starts at the dataset's place, and moves it: the dataset is the loader's until that is freed. num_prefetch 0 means 2.
+ */
+CT_MUST_USE ct_status *ct_loader_new(ct_dataset *dataset, int num_prefetch, ct_loader **out_loader);
 void ct_loader_free(ct_loader *loader); /* waits for the batch being made, then ends the thread; NULL is allowed */
 
 /* The next batch, valid until the next call. An error comes in place of the batch that failed, and again ever after. */
 CT_MUST_USE ct_status *ct_loader_next(ct_loader *loader, const ct_batch **out_batch);
-
-/* The first sample that was not handed out yet: what to save, so that a resumed run goes on after the last batch. */
-int64_t ct_loader_position(const ct_loader *loader);
 
 #endif

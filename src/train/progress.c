@@ -21,8 +21,7 @@ typedef struct start {
 
 static const ct_checkpoint_open_opts VERIFY = {.verify = true, .in_background = true};
 
-char *ct_progress_info(const ct_progress *progress, const ct_recipe *recipe, const ct_dataset *dataset,
-                       int64_t position, bool model_only)
+char *ct_progress_info(const ct_progress *progress, const ct_recipe *recipe, const ct_data_state *data, bool model_only)
 {
     ct_json_writer *writer = ct_json_writer_new();
     ct_json_begin_object(writer, NULL);
@@ -34,7 +33,7 @@ char *ct_progress_info(const ct_progress *progress, const ct_recipe *recipe, con
     ct_json_put_int(writer, "steps", progress->optimizer_steps);
     ct_json_end(writer);
     ct_json_put_bool(writer, "model_only", model_only);
-    ct_dataset_position_write(dataset, position, writer, "dataloader");
+    ct_data_state_write(data, writer, "dataloader");
     ct_json_put_int(writer, "seed", recipe->debug.seed);
     ct_json_put_string(writer, "model", recipe->model.name);
     ct_json_put_string(writer, "flavor", recipe->model.flavor);
@@ -77,12 +76,11 @@ static ct_status *load_all(start *s, ct_checkpoint *checkpoint)
     ct_json_value info = ct_checkpoint_info(checkpoint);
     ct_progress found = {.step = ct_checkpoint_step(checkpoint)};
     found.schedule_steps = found.optimizer_steps = found.step;
-    int64_t position = 0;
     CT_TRY(ct_json_need_int(info, "n_tokens_seen", &found.tokens_seen));
     CT_TRY(ct_json_get_int(ct_json_get(info, "lr_scheduler"), "last_epoch", &found.schedule_steps));
     CT_TRY(ct_json_get_int(ct_json_get(info, "optimizer"), "steps", &found.optimizer_steps));
     if (!is_excluded(s->recipe, "dataloader"))
-        CT_TRY_NOTE(ct_dataset_position_read(s->dataset, ct_json_get(info, "dataloader"), &position),
+        CT_TRY_NOTE(ct_dataset_restore(s->dataset, ct_json_get(info, "dataloader")),
                     "checkpoint.exclude_from_loading = [\"dataloader\"] starts at the beginning of the data");
     bool weights_only = is_excluded(s->recipe, "optimizer");
     CT_TRY(ct_train_state_load(s->state, checkpoint, weights_only));
@@ -90,7 +88,6 @@ static ct_status *load_all(start *s, ct_checkpoint *checkpoint)
     if (is_excluded(s->recipe, "train_state")) found.step = found.tokens_seen = 0;
     if (is_excluded(s->recipe, "lr_scheduler")) found.schedule_steps = 0;
     if (weights_only) found.optimizer_steps = 0;
-    ct_dataset_seek(s->dataset, position);
     *s->progress = found;
     return NULL;
 }

@@ -20,9 +20,9 @@ typedef struct ct_progress {
     int64_t optimizer_steps; /* that the moments have seen */
 } ct_progress;
 
-/* The info of a checkpoint; heap. position: of the data after progress->step. */
-char *ct_progress_info(const ct_progress *progress, const ct_recipe *recipe, const ct_dataset *dataset,
-                       int64_t position, bool model_only);
+/* The info of a checkpoint; heap. data: its place after progress->step. */
+char *ct_progress_info(const ct_progress *progress, const ct_recipe *recipe, const ct_data_state *data,
+                       bool model_only);
 
 /* Makes the state that a run starts with, and puts dataset where it goes on: from the steps in folder when checkpoints
  * are enabled and there are any, else from checkpoint.initial_load_path, else from the seed. Of the steps in folder it

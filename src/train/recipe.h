@@ -19,13 +19,12 @@
 #include "base/dtype.h"
 #include "base/status.h"
 #include "base/str.h"
+#include "data/dataset.h"
 #include "graph/remat.h"
 #include "kernels/kernel.h"
 #include "optim/schedule.h"
 #include "pjrt/value.h"
 #include "spmd/parallel.h"
-
-typedef enum ct_recipe_dataset { CT_DATASET_TEXT, CT_DATASET_TOKENS } ct_recipe_dataset;
 
 typedef enum ct_recipe_optimizer_implementation {
     CT_OPTIMIZER_FUSED,                 /* moments in float32 */
@@ -44,10 +43,17 @@ typedef enum ct_recipe_async {
     CT_ASYNC_PINNED_HOST, /* copies in pinned host memory are saved */
 } ct_recipe_async;
 
+typedef enum ct_recipe_broken { CT_BROKEN_SKIP, CT_BROKEN_FAIL } ct_recipe_broken;
+
 typedef struct ct_recipe_list {
     const char *const *items;
     size_t num_items;
 } ct_recipe_list;
+
+typedef struct ct_recipe_numbers {
+    const double *items;
+    size_t num_items;
+} ct_recipe_numbers;
 
 typedef struct ct_recipe_flags {
     const ct_named_value *items;
@@ -66,14 +72,25 @@ typedef struct ct_recipe {
         int64_t global_batch_size; /* -1: no accumulation; see ct_recipe_num_microbatches */
         int64_t seq_len;
         int64_t steps;
-        ct_recipe_dataset dataset;
-        const char *dataset_path; /* NULL only when the loader did not ask for data */
-        bool shuffle;
+        ct_data_kind dataset;
+        ct_recipe_list dataset_path; /* empty only when the loader did not ask for data */
+        bool document_mask;
         double max_norm; /* infinite: no clipping */
         ct_dtype dtype;
         ct_dtype mixed_precision_param;
         ct_dtype mixed_precision_reduce;
     } training;
+    struct {
+        bool shuffle, repeat;
+        int64_t streaming_shuffle_buffer;
+        int64_t prefetch;
+        int64_t num_workers;
+        ct_recipe_numbers weights; /* empty: all paths are one source */
+        ct_data_packing packing;
+        int64_t packing_bins;
+        const char *text_column, *messages_column, *prompt_column, *completion_column; /* NULL: unset */
+        ct_recipe_broken broken_records;
+    } dataloader;
     struct {
         int64_t data_parallel_replicate_degree;
         int64_t data_parallel_shard_degree; /* -1: what is left of device.count */

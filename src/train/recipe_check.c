@@ -281,12 +281,12 @@ static void check_topology(const check *c)
     if (status)
         ct__recipe_mistake(c->mistakes, where(c, "device.topology"), "device.topology: %s", ct_status_message(status));
     else if (are_fine(c, "device.count", NULL) && slice.num_devices * recipe->device.num_slices != recipe->device.count)
-        ct__recipe_mistake(c->mistakes, where(c, "device.count"),
-                           "device.count must be the %lld devices of device.topology = \"%s\"%s, found %lld; leave it out, "
-                           "or set device.topology=none",
-                           (long long)(slice.num_devices * recipe->device.num_slices), name,
-                           recipe->device.num_slices > 1 ? " times device.num_slices" : "",
-                           (long long)recipe->device.count);
+        ct__recipe_mistake(
+            c->mistakes, where(c, "device.count"),
+            "device.count must be the %lld devices of device.topology = \"%s\"%s, found %lld; leave it out, "
+            "or set device.topology=none",
+            (long long)(slice.num_devices * recipe->device.num_slices), name,
+            recipe->device.num_slices > 1 ? " times device.num_slices" : "", (long long)recipe->device.count);
     ct_status_free(status);
 }
 
@@ -298,13 +298,40 @@ void ct__recipe_resolve(ct_recipe *recipe)
     recipe->device.count = CT_MAX(slice.num_devices, 1) * recipe->device.num_slices;
 }
 
+/* Two keys of [dataloader] that do not go together. */
+static void check_columns(const check *c, const char *a, const char *a_value, const char *b, const char *b_value)
+{
+    if (are_fine(c, a, b) && a_value && b_value)
+        ct__recipe_mistake(c->mistakes, where(c, b), "%s and %s (%s) are two kinds of data; leave one of them out", b,
+                           a, where(c, a));
+}
+
+static void check_data(const check *c)
+{
+    const ct_recipe *recipe = c->recipe;
+    size_t num_paths = recipe->training.dataset_path.num_items, num_weights = recipe->dataloader.weights.num_items;
+    if (are_fine(c, "dataloader.weights", "training.dataset_path") && num_weights && num_weights != num_paths)
+        ct__recipe_mistake(c->mistakes, where(c, "dataloader.weights"),
+                           "dataloader.weights must have one weight per training.dataset_path, %zu, found %zu",
+                           num_paths, num_weights);
+    const char *text = recipe->dataloader.text_column, *messages = recipe->dataloader.messages_column;
+    const char *prompt = recipe->dataloader.prompt_column, *completion = recipe->dataloader.completion_column;
+    check_columns(c, "dataloader.text_column", text, "dataloader.messages_column", messages);
+    check_columns(c, "dataloader.text_column", text, "dataloader.prompt_column", prompt);
+    check_columns(c, "dataloader.messages_column", messages, "dataloader.prompt_column", prompt);
+    if (are_fine(c, "dataloader.prompt_column", "dataloader.completion_column") && !prompt != !completion)
+        ct__recipe_mistake(c->mistakes, where(c, prompt ? "dataloader.prompt_column" : "dataloader.completion_column"),
+                           "dataloader.%s_column needs dataloader.%s_column too", prompt ? "prompt" : "completion",
+                           prompt ? "completion" : "prompt");
+}
+
 void ct__recipe_check(const ct_recipe *recipe, const ct_recipe_load_opts *opts, ct__recipe_mistakes *mistakes)
 {
     check c = {recipe, mistakes};
-    if (opts->needs_data && !recipe->training.dataset_path && are_fine(&c, "training.dataset_path", NULL))
-        ct__recipe_mistake(mistakes, recipe->path ? recipe->path : "recipe", "training.dataset_path is required: %s",
-                           recipe->training.dataset == CT_DATASET_TOKENS ? "a safetensors file with a tensor \"tokens\""
-                                                                         : "a text file");
+    if (opts->needs_data && !recipe->training.dataset_path.num_items && are_fine(&c, "training.dataset_path", NULL))
+        ct__recipe_mistake(mistakes, recipe->path ? recipe->path : "recipe",
+                           "training.dataset_path is required: files, folders or patterns of the data");
+    check_data(&c);
     check_topology(&c);
     check_parallelism(&c);
     check_checkpoint(&c);

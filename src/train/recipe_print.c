@@ -32,6 +32,7 @@ static const char *placeholder(const ct__recipe_key *key)
     case CT__RECIPE_INT: return "=N";
     case CT__RECIPE_FLOAT: return "=X";
     case CT__RECIPE_LIST: return "=NAME,NAME";
+    case CT__RECIPE_NUMBERS: return "=X,X";
     case CT__RECIPE_FLAGS: return ".FLAG=VALUE";
     case CT__RECIPE_STRING:
     case CT__RECIPE_CHOICE:

@@ -1,8 +1,9 @@
 /* The table of recipe keys. A key stands here if and only if the trainer acts on it.
  *
  * Names and defaults are TorchTitan's (its TPU fork's where the two differ); scan_layers, activation_checkpoint.save,
- * .offload, .recompute, optimizer.offload_state, parallelism's from zero_stage on, kernels.*, compile.* and device.*
- * are ours. Blocks are 0 by default where the fork has 512: what is best differs from chip to chip.
+ * .offload, .recompute, optimizer.offload_state, training.document_mask, dataloader's from weights to num_workers,
+ * parallelism's from zero_stage on, kernels.*, compile.* and device.* are ours. Blocks are 0 by default where the fork
+ * has 512: what is best differs from chip to chip.
  */
 #include "train/recipe_schema.h"
 
@@ -33,12 +34,13 @@ const ct__recipe_key ct__recipe_keys[] = {
      .aliases = "training.max_context_length", .help = "tokens per sequence"},
     {"training", "steps", CT__RECIPE_INT, AT(training.steps), "10000", .min = 1, .max = MAX_COUNT,
      .help = "optimizer steps of the run"},
-    {"training", "dataset", CT__RECIPE_CHOICE, AT(training.dataset), "text", .allowed = "text|tokens",
-     .help = "kind of data: text files, or a safetensors file with a tensor of tokens"},
-    {"training", "dataset_path", CT__RECIPE_STRING, AT(training.dataset_path), NULL,
-     .help = "file of the data; relative to the working directory"},
-    {"training", "shuffle", CT__RECIPE_BOOL, AT(training.shuffle), "true",
-     .help = "visit the sequences in an order drawn from debug.seed"},
+    {"training", "dataset", CT__RECIPE_CHOICE, AT(training.dataset), "auto",
+     .allowed = "auto|text|tokens|json|parquet|webdataset",
+     .help = "kind of the data's files; auto: by their suffix, what has none that is known being text"},
+    {"training", "dataset_path", CT__RECIPE_LIST, AT(training.dataset_path), "", .may_be_one = true,
+     .help = "files, folders or patterns (\"web/*.jsonl.zst\") of the data; relative to the working directory"},
+    {"training", "document_mask", CT__RECIPE_BOOL, AT(training.document_mask), "false",
+     .help = "keep the documents of a sequence apart: attention within each, positions from 0 in each"},
     {"training", "max_norm", CT__RECIPE_FLOAT, AT(training.max_norm), "1.0", .min = 0, .above_min = true,
      .may_be_infinite = true, .help = "largest L2 norm of the gradient, which is scaled down to it; inf: never scaled"},
     {"training", "dtype", CT__RECIPE_DTYPE, AT(training.dtype), "float32", .allowed = "float32|bfloat16",
@@ -47,6 +49,36 @@ const ct__recipe_key ct__recipe_keys[] = {
      .allowed = "bfloat16|float32", .help = "type of weights and activations in forward and backward"},
     {"training", "mixed_precision_reduce", CT__RECIPE_DTYPE, AT(training.mixed_precision_reduce), "float32",
      .allowed = "float32|bfloat16", .help = "type in which gradients are summed over devices"},
+
+    {"dataloader", "shuffle", CT__RECIPE_BOOL, AT(dataloader.shuffle), "true", .aliases = "training.shuffle",
+     .help = "visit the data in an order drawn from debug.seed"},
+    {"dataloader", "streaming_shuffle_buffer", CT__RECIPE_INT, AT(dataloader.streaming_shuffle_buffer), "1000",
+     .min = 1, .max = MAX_COUNT,
+     .help = "documents of json, parquet and webdataset that are held to draw the next one from"},
+    {"dataloader", "repeat", CT__RECIPE_BOOL, AT(dataloader.repeat), "true",
+     .help = "begin the data anew at its end; else training ends there"},
+    {"dataloader", "weights", CT__RECIPE_NUMBERS, AT(dataloader.weights), "",
+     .help = "shares of a mixture, one per training.dataset_path, of any sum; none: all paths are one source"},
+    {"dataloader", "text_column", CT__RECIPE_STRING, AT(dataloader.text_column), NULL,
+     .help = "column of the text; unset, with no other column: text, of webdataset txt"},
+    {"dataloader", "messages_column", CT__RECIPE_STRING, AT(dataloader.messages_column), NULL,
+     .help = "column of conversations; the loss is on what the assistant says"},
+    {"dataloader", "prompt_column", CT__RECIPE_STRING, AT(dataloader.prompt_column), NULL,
+     .help = "column of prompts, which the loss leaves out"},
+    {"dataloader", "completion_column", CT__RECIPE_STRING, AT(dataloader.completion_column), NULL,
+     .help = "column of what follows the prompts"},
+    {"dataloader", "packing", CT__RECIPE_CHOICE, AT(dataloader.packing), "auto",
+     .allowed = "auto|concat_then_split|first_fit|none",
+     .help = "documents into sequences: cut where a sequence is full, or whole, several or one in each; auto: the first "
+             "for text, the second for prompts and messages"},
+    {"dataloader", "packing_bins", CT__RECIPE_INT, AT(dataloader.packing_bins), "8", .min = 1, .max = 65536,
+     .help = "sequences under way in first_fit"},
+    {"dataloader", "broken_records", CT__RECIPE_CHOICE, AT(dataloader.broken_records), "skip", .allowed = "skip|fail",
+     .help = "records that cannot be used are left out and counted, or end the run"},
+    {"dataloader", "num_workers", CT__RECIPE_INT, AT(dataloader.num_workers), "1", .min = 0, .max = 256,
+     .help = "threads that read and tokenise ahead, beside the one that makes batches"},
+    {"dataloader", "prefetch", CT__RECIPE_INT, AT(dataloader.prefetch), "2", .min = 1, .max = 256,
+     .aliases = "dataloader.prefetch_factor", .help = "batches made ahead"},
 
     {"parallelism", "data_parallel_replicate_degree", CT__RECIPE_INT, AT(parallelism.data_parallel_replicate_degree),
      "1", .min = 1, .max = MAX_COUNT,
@@ -227,7 +259,7 @@ const ct__recipe_key ct__recipe_keys[] = {
     {"sample", "prompt", CT__RECIPE_STRING, AT(sample.prompt), "", .may_be_empty = true,
      .help = "what the text sampled after training begins with"},
     {"sample", "max_tokens", CT__RECIPE_INT, AT(sample.max_tokens), "0", .min = 0, .max = MAX_COUNT,
-     .help = "tokens to sample and print after training with dataset \"text\"; 0: none"},
+     .help = "tokens to sample and print after training on text; 0: none"},
     {"sample", "temperature", CT__RECIPE_FLOAT, AT(sample.temperature), "0.8", .min = 0,
      .help = "temperature of the sample; 0: the likeliest token each time"},
 

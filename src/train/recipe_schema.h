@@ -7,14 +7,15 @@
 #include "train/recipe.h"
 
 typedef enum ct__recipe_type {
-    CT__RECIPE_BOOL,   /* bool */
-    CT__RECIPE_INT,    /* int64_t */
-    CT__RECIPE_FLOAT,  /* double */
-    CT__RECIPE_STRING, /* const char * */
-    CT__RECIPE_CHOICE, /* an enum: the index into `allowed` */
-    CT__RECIPE_DTYPE,  /* ct_dtype, one of `allowed` */
-    CT__RECIPE_LIST,   /* ct_recipe_list */
-    CT__RECIPE_FLAGS,  /* ct_recipe_flags */
+    CT__RECIPE_BOOL,    /* bool */
+    CT__RECIPE_INT,     /* int64_t */
+    CT__RECIPE_FLOAT,   /* double */
+    CT__RECIPE_STRING,  /* const char * */
+    CT__RECIPE_CHOICE,  /* an enum: the index into `allowed` */
+    CT__RECIPE_DTYPE,   /* ct_dtype, one of `allowed` */
+    CT__RECIPE_LIST,    /* ct_recipe_list */
+    CT__RECIPE_NUMBERS, /* ct_recipe_numbers, each above 0 */
+    CT__RECIPE_FLAGS,   /* ct_recipe_flags */
 } ct__recipe_type;
 
 typedef struct ct__recipe_key {
@@ -29,6 +30,7 @@ typedef struct ct__recipe_key {
     double min, max;           /* of numbers; max 0 means unbounded */
     bool above_min, under_max; /* the bound itself is excluded */
     bool may_be_infinite, may_be_empty, is_required;
+    bool may_be_one; /* of a list: a single string stands for a list of it */
 } ct__recipe_key;
 
 extern const ct__recipe_key ct__recipe_keys[];

@@ -49,7 +49,7 @@ static void test_defaults(void **state)
     assert_int_equal(recipe->training.global_batch_size, -1);
     assert_int_equal(recipe->training.seq_len, 2048);
     assert_int_equal(recipe->training.steps, 10000);
-    assert_null(recipe->training.dataset_path);
+    assert_int_equal(recipe->training.dataset_path.num_items, 0);
     assert_int_equal(recipe->training.dtype, CT_DTYPE_F32);
     assert_int_equal(recipe->training.mixed_precision_param, CT_DTYPE_BF16);
     assert_true(recipe->training.max_norm == 1.0);
@@ -95,8 +95,9 @@ static void test_every_kind_of_value(void **state)
                  NULL, 0);
     assert_string_equal(recipe->dump_folder, "out");
     assert_false(recipe->model.scan_layers);
-    assert_int_equal(recipe->training.dataset, CT_DATASET_TOKENS);
-    assert_string_equal(recipe->training.dataset_path, "t.safetensors");
+    assert_int_equal(recipe->training.dataset, CT_DATA_TOKENS);
+    assert_int_equal(recipe->training.dataset_path.num_items, 1);
+    assert_string_equal(recipe->training.dataset_path.items[0], "t.safetensors");
     assert_true(isinf(recipe->training.max_norm));
     assert_int_equal(recipe->training.mixed_precision_param, CT_DTYPE_F32);
     assert_true(recipe->optimizer.lr == 1);
@@ -148,7 +149,7 @@ static void test_overrides(void **state)
     assert_string_equal(ct_recipe_where(recipe, "training.local_batch_size"), "--training.local-batch-size 2");
     assert_false(recipe->model.scan_layers);
     assert_true(recipe->checkpoint.enable);
-    assert_false(recipe->training.shuffle);
+    assert_false(recipe->dataloader.shuffle);
     assert_true(recipe->metrics.disable_color_printing);
     assert_string_equal(recipe->activation_checkpoint.save.items[0], "a");
     assert_string_equal(recipe->activation_checkpoint.save.items[1], "b");
@@ -232,15 +233,16 @@ static void test_ten_mistakes(void **state)
         status,
         "r.toml: 10 mistakes in the recipe:\n"
         "  r.toml:3: unknown section [trainnig]; did you mean [training]? There are [model], [training], "
-        "[parallelism], [optimizer], "
+        "[dataloader], [parallelism], [optimizer], "
         "[lr_scheduler], [metrics], [checkpoint], [activation_checkpoint], [kernels], [splash_attention_kernel], "
         "[loss_kernel], [compile], [device], [sample], [debug]\n"
         "  r.toml:6: unknown key training.stpes; did you mean training.steps? [training] has local_batch_size, "
-        "global_batch_size, seq_len, steps, dataset, dataset_path, shuffle, max_norm, dtype, mixed_precision_param, "
+        "global_batch_size, seq_len, steps, dataset, dataset_path, document_mask, max_norm, dtype, "
+        "mixed_precision_param, "
         "mixed_precision_reduce\n"
         "  r.toml:7: training.seq_len must be a whole number of at least 1 and at most 2147483647, found \"long\"\n"
         "  r.toml:10: unknown key training.warmup_steps; did you mean lr_scheduler.warmup_steps? [training] has "
-        "local_batch_size, global_batch_size, seq_len, steps, dataset, dataset_path, shuffle, max_norm, dtype, "
+        "local_batch_size, global_batch_size, seq_len, steps, dataset, dataset_path, document_mask, max_norm, dtype, "
         "mixed_precision_param, mixed_precision_reduce\n"
         "  r.toml:12: optimizer.lr must be a number of at least 0, found nan\n"
         "  r.toml:13: optimizer.beta2 must be a number from 0 to below 1, found 1\n"
@@ -410,7 +412,7 @@ static void test_rules_between_keys(void **state)
     expect_mistakes(
         ct_recipe_parse("r.toml", text, strlen(text), &opts, &recipe),
         "r.toml: 2 mistakes in the recipe:\n"
-        "  r.toml: training.dataset_path is required: a text file\n"
+        "  r.toml: training.dataset_path is required: files, folders or patterns of the data\n"
         "  r.toml:5: training.global_batch_size must be -1 or a multiple of training.local_batch_size x data "
         "parallel ranks = 8 x 3, found 32");
 
@@ -462,7 +464,7 @@ static void test_print_loads_again(void **state)
     ct_str_init(&second);
     ct_recipe_print(recipe, &first);
     ct_recipe *again = parse_ok(first.data, NULL, 0);
-    assert_string_equal(again->training.dataset_path, "a \"b\"\\\n.txt");
+    assert_string_equal(again->training.dataset_path.items[0], "a \"b\"\\\n.txt");
     assert_true(again->optimizer.lr == 0.1);
     assert_int_equal(again->compile.xla_flags.num_items, 2);
     assert_string_equal(again->compile.xla_flags.items[1].name, "xla.b");

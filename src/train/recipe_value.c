@@ -65,7 +65,11 @@ void ct__recipe_requirement(const ct__recipe_key *key, ct_str *out)
     }
     switch (key->type) {
     case CT__RECIPE_BOOL: ct_str_append(out, "true or false"); return;
-    case CT__RECIPE_LIST: ct_str_append(out, "an array of non-empty strings"); return;
+    case CT__RECIPE_LIST:
+        ct_str_append(out,
+                      key->may_be_one ? "a non-empty string or an array of them" : "an array of non-empty strings");
+        return;
+    case CT__RECIPE_NUMBERS: ct_str_append(out, "an array of numbers above 0"); return;
     case CT__RECIPE_FLAGS: ct_str_append(out, "a table of flags, each true or false, a number or a string"); return;
     case CT__RECIPE_INT: ct_str_append(out, "a whole number"); break;
     case CT__RECIPE_FLOAT: ct_str_append(out, "a number"); break;
@@ -111,8 +115,10 @@ static bool is_text(const ct_toml *value, bool may_be_empty)
     return may_be_empty || value->string.length > 0;
 }
 
-static bool set_list(ct_recipe *recipe, ct_recipe_list *list, const ct_toml *value)
+static bool set_list(ct_recipe *recipe, ct_recipe_list *list, const ct_toml *value, bool may_be_one)
 {
+    ct_toml one = {.type = CT_TOML_ARRAY, .array = {(ct_toml *)(uintptr_t)value, 1}};
+    if (may_be_one && value->type == CT_TOML_STRING) value = &one;
     if (value->type != CT_TOML_ARRAY) return false;
     const char **items = CT_ARENA_ARRAY(&recipe->arena, const char *, value->array.num_items);
     for (size_t i = 0; i < value->array.num_items; i++) {
@@ -120,6 +126,23 @@ static bool set_list(ct_recipe *recipe, ct_recipe_list *list, const ct_toml *val
         items[i] = ct_arena_strdup(&recipe->arena, value->array.items[i].string.data);
     }
     *list = (ct_recipe_list){items, value->array.num_items};
+    return true;
+}
+
+static double number_of(const ct_toml *value)
+{
+    return value->type == CT_TOML_FLOAT ? value->number : value->type == CT_TOML_INTEGER ? (double)value->integer : NAN;
+}
+
+static bool set_numbers(ct_recipe *recipe, ct_recipe_numbers *numbers, const ct_toml *value)
+{
+    if (value->type != CT_TOML_ARRAY) return false;
+    double *items = CT_ARENA_ARRAY(&recipe->arena, double, value->array.num_items);
+    for (size_t i = 0; i < value->array.num_items; i++) {
+        items[i] = number_of(&value->array.items[i]);
+        if (!(items[i] > 0) || isinf(items[i])) return false;
+    }
+    *numbers = (ct_recipe_numbers){items, value->array.num_items};
     return true;
 }
 
@@ -178,9 +201,7 @@ bool ct__recipe_set(ct_recipe *recipe, const ct__recipe_key *key, const ct_toml 
         if (is_fine) *FIELD(recipe, key, int64_t) = value->integer;
         break;
     case CT__RECIPE_FLOAT: {
-        double number = value->type == CT_TOML_FLOAT     ? value->number
-                        : value->type == CT_TOML_INTEGER ? (double)value->integer
-                                                         : NAN;
+        double number = number_of(value);
         if ((is_fine = is_in_range(key, number))) *FIELD(recipe, key, double) = number;
         break;
     }
@@ -194,7 +215,8 @@ bool ct__recipe_set(ct_recipe *recipe, const ct__recipe_key *key, const ct_toml 
     case CT__RECIPE_DTYPE:
         if ((is_fine = choice >= 0)) *FIELD(recipe, key, ct_dtype) = ct_dtype_from_name(value->string.data);
         break;
-    case CT__RECIPE_LIST: is_fine = set_list(recipe, FIELD(recipe, key, ct_recipe_list), value); break;
+    case CT__RECIPE_LIST: is_fine = set_list(recipe, FIELD(recipe, key, ct_recipe_list), value, key->may_be_one); break;
+    case CT__RECIPE_NUMBERS: is_fine = set_numbers(recipe, FIELD(recipe, key, ct_recipe_numbers), value); break;
     case CT__RECIPE_FLAGS: is_fine = set_flags(recipe, FIELD(recipe, key, ct_recipe_flags), value); break;
     }
     if (is_fine) return true;
@@ -252,7 +274,8 @@ static bool parse_float(const char *text, ct_toml *out_value)
     return is_fine;
 }
 
-static ct_toml list_value(ct_arena *arena, const char *text)
+/* What stands between commas: strings, or numbers where they are some. */
+static ct_toml list_value(ct_arena *arena, const char *text, bool of_numbers)
 {
     size_t count = *text ? 1 : 0, at = 0;
     for (const char *c = text; *c; c++) count += *c == ',';
@@ -260,6 +283,7 @@ static ct_toml list_value(ct_arena *arena, const char *text)
     for (size_t i = 0; i < count; i++) {
         size_t length = strcspn(text + at, ",");
         items[i] = string_value(arena, text + at, length);
+        if (of_numbers) (void)parse_float(items[i].string.data, &items[i]);
         at += length + 1;
     }
     return (ct_toml){.type = CT_TOML_ARRAY, .array = {items, count}};
@@ -283,7 +307,8 @@ bool ct__recipe_set_text(ct_recipe *recipe, const ct__recipe_key *key, const cha
     case CT__RECIPE_BOOL: (void)parse_bool(text, &value); break;
     case CT__RECIPE_INT: (void)parse_int(text, &value); break;
     case CT__RECIPE_FLOAT: (void)parse_float(text, &value); break;
-    case CT__RECIPE_LIST: value = list_value(&recipe->arena, text); break;
+    case CT__RECIPE_LIST: value = list_value(&recipe->arena, text, false); break;
+    case CT__RECIPE_NUMBERS: value = list_value(&recipe->arena, text, true); break;
     case CT__RECIPE_STRING:
     case CT__RECIPE_CHOICE:
     case CT__RECIPE_DTYPE:
@@ -338,6 +363,16 @@ void ct__recipe_format(const ct_recipe *recipe, const ct__recipe_key *key, ct_st
         for (size_t i = 0; i < list->num_items; i++) {
             if (i) ct_str_append(out, ", ");
             ct_toml_quote(out, list->items[i]);
+        }
+        ct_str_append_char(out, ']');
+        break;
+    }
+    case CT__RECIPE_NUMBERS: {
+        const ct_recipe_numbers *numbers = CONST_FIELD(recipe, key, ct_recipe_numbers);
+        ct_str_append_char(out, '[');
+        for (size_t i = 0; i < numbers->num_items; i++) {
+            if (i) ct_str_append(out, ", ");
+            ct_toml_format_float(out, numbers->items[i]);
         }
         ct_str_append_char(out, ']');
         break;

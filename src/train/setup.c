@@ -163,6 +163,34 @@ ct_kernels ct_recipe_kernels(const ct_recipe *recipe, const char *device_kind)
     return kernels;
 }
 
+ct_dataset_opts ct_recipe_data(const ct_recipe *recipe, const ct_step_opts *step, const ct_model *model,
+                               const ct_tokenizer *tokenizer)
+{
+    return (ct_dataset_opts){
+        .paths = recipe->training.dataset_path.items,
+        .num_paths = recipe->training.dataset_path.num_items,
+        .weights = recipe->dataloader.weights.num_items ? recipe->dataloader.weights.items : NULL,
+        .kind = recipe->training.dataset,
+        .seq_len = recipe->training.seq_len,
+        .batch_size = step->batch * step->num_microbatches,
+        .vocab_size = model->config.vocab_size,
+        .tokenizer = tokenizer,
+        .once = !recipe->dataloader.repeat,
+        .shuffle = recipe->dataloader.shuffle,
+        .shuffle_buffer = recipe->dataloader.streaming_shuffle_buffer,
+        .seed = (uint64_t)recipe->debug.seed,
+        .document_mask = recipe->training.document_mask,
+        .packing = recipe->dataloader.packing,
+        .packing_bins = recipe->dataloader.packing_bins,
+        .text_column = recipe->dataloader.text_column,
+        .messages_column = recipe->dataloader.messages_column,
+        .prompt_column = recipe->dataloader.prompt_column,
+        .completion_column = recipe->dataloader.completion_column,
+        .fail_on_broken = recipe->dataloader.broken_records == CT_BROKEN_FAIL,
+        .num_workers = (int)recipe->dataloader.num_workers,
+    };
+}
+
 char *ct_step_kernels_text(const ct_step_opts *step, const ct_model *model)
 {
     const char *attention_why, *loss_why;
@@ -180,6 +208,7 @@ ct_step_opts ct_recipe_step(const ct_recipe *recipe, const ct_parallel *parallel
         .batch = recipe->training.local_batch_size * ct_recipe_num_data_parallel(recipe),
         .seq_len = recipe->training.seq_len,
         .num_microbatches = ct_recipe_num_microbatches(recipe),
+        .document_mask = recipe->training.document_mask,
         .parallel = parallel,
         .kernels = ct_recipe_kernels(recipe, device_kind),
         .param_dtype = recipe->training.dtype,

@@ -2,6 +2,7 @@
 #ifndef CT_TRAIN_SETUP_H
 #define CT_TRAIN_SETUP_H
 
+#include "data/dataset.h"
 #include "models/model.h"
 #include "train/recipe.h"
 #include "train/step.h"
@@ -24,6 +25,10 @@ ct_kernels ct_recipe_kernels(const ct_recipe *recipe, const char *device_kind);
 
 /* The step's options; recipe and parallel must outlive them. */
 ct_step_opts ct_recipe_step(const ct_recipe *recipe, const ct_parallel *parallel, const char *device_kind);
+
+/* The data of a recipe's step; recipe and tokenizer must outlive the dataset. */
+ct_dataset_opts ct_recipe_data(const ct_recipe *recipe, const ct_step_opts *step, const ct_model *model,
+                               const ct_tokenizer *tokenizer);
 
 /* Which forms the step's kernels take and why: "attention portable (512 keys or more), loss ..."; heap. */
 char *ct_step_kernels_text(const ct_step_opts *step, const ct_model *model);

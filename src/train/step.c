@@ -25,7 +25,8 @@ static void microbatch(ct_graph *graph, const step_builder *builder, ct_tensor *
 {
     const ct_model *model = builder->model;
     ct_model_opts opts = {.compute_dtype = builder->opts->compute_dtype, .remat = &builder->opts->remat};
-    ct_tensor *hidden = ct_model_hidden(model, builder->params, batch[0], batch[2], batch[3], &opts);
+    ct_tensor *segments = builder->opts->document_mask ? batch[3] : NULL;
+    ct_tensor *hidden = ct_model_hidden(model, builder->params, batch[0], batch[2], segments, &opts);
     ct_tensor *head = ct_model_head(model, builder->params, &opts);
     ct_scope_push(graph, "loss");
     ct_tensor *sum = ct_linear_cross_entropy_sum(hidden, head, batch[1], NULL);

@@ -22,6 +22,7 @@
 typedef struct ct_step_opts {
     int64_t batch, seq_len;      /* of one microbatch, over all devices */
     int64_t num_microbatches;    /* gradient accumulation inside the program */
+    bool document_mask;          /* attention stays within segments; else the input segments is not looked at */
     const ct_parallel *parallel; /* how the model lies on its mesh; NULL: one device. Must outlive the graph */
     ct_kernels kernels;          /* which forms attention and loss take */
     ct_localize_report *report;  /* NULL, or an empty one that gets the collectives of a localized program */

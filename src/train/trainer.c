@@ -1,6 +1,7 @@
 /* The training loop. */
 #include "train/trainer.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,10 +54,12 @@ typedef struct trainer {
     ct_saver *saver;
     ct_hf_files files; /* that a checkpoint carries along */
     ct_lr_schedule schedule;
-    ct_progress progress;   /* of the last step started */
-    int64_t batch_position; /* of the data after it */
+    ct_progress progress;      /* of the last step started */
+    ct_data_state *data_state; /* of the data after it */
+    bool data_ended;           /* there is no next batch */
     /* the next step's inputs, on the devices: [device][NUM_BATCH_INPUTS] */
     ct_buffer **next_inputs;
+    ct_data_state *next_data_state;
     int64_t next_num_tokens;
     double next_lr, next_data_s, next_host_s;
     ct_buffer **arguments, **outputs;
@@ -76,25 +79,19 @@ static ct_status *open_data(trainer *t)
 {
     const ct_recipe *recipe = t->recipe;
     t->tokenizer = ct_tokenizer_bytes_new();
-    ct_dataset_opts opts = {.dataset = recipe->training.dataset == CT_DATASET_TEXT ? "text" : "tokens",
-                            .path = recipe->training.dataset_path,
-                            .seq_len = recipe->training.seq_len,
-                            .batch_size = t->step_opts.batch * t->step_opts.num_microbatches,
-                            .vocab_size = t->model->config.vocab_size,
-                            .shuffle = recipe->training.shuffle,
-                            .seed = (uint64_t)recipe->debug.seed,
-                            .tokenizer = t->tokenizer};
+    ct_dataset_opts opts = ct_recipe_data(recipe, &t->step_opts, t->model, t->tokenizer);
     CT_TRY_NOTE(ct_dataset_open(&opts, &t->dataset), "training.dataset_path (%s)",
                 ct_recipe_where(recipe, "training.dataset_path"));
-    ct_info("Data: %s, %lld tokens, %lld sequences of %lld per epoch, %lld per step", opts.path,
-            (long long)ct_dataset_num_tokens(t->dataset), (long long)ct_dataset_num_samples(t->dataset),
-            (long long)opts.seq_len, (long long)opts.batch_size);
-    if (recipe->training.dataset == CT_DATASET_TEXT) {
-        double entropy;
-        CT_TRY(ct_dataset_unigram_entropy(t->dataset, &entropy));
+    ct_str text;
+    ct_str_init(&text);
+    ct_dataset_describe(t->dataset, &text);
+    ct_info("Data: %s; %lld sequences of %lld tokens per step", text.data, (long long)opts.batch_size,
+            (long long)opts.seq_len);
+    ct_str_deinit(&text);
+    double entropy = ct_dataset_unigram_entropy(t->dataset);
+    if (!isnan(entropy))
         ct_info("A model that knows only how frequent each token is would reach a loss of %.4f (unigram entropy)",
                 entropy);
-    }
     return NULL;
 }
 
@@ -207,7 +204,7 @@ static ct_status *put_batch(trainer *t, const ct_array *whole, ct_buffer **out_b
     return ct_session_share(t->session, &array, &layout, out_buffers, NUM_BATCH_INPUTS);
 }
 
-/* Puts the inputs of step n on the devices. */
+/* Puts the inputs of step n on the devices, unless the data has ended. */
 static ct_status *put_next(trainer *t, int64_t n)
 {
     double start = ct_clock_seconds();
@@ -215,6 +212,10 @@ static ct_status *put_next(trainer *t, int64_t n)
     CT_TRY(ct_loader_next(t->loader, &batch));
     t->next_data_s = ct_clock_seconds() - start;
     start += t->next_data_s;
+    ct_data_state_free(t->next_data_state);
+    t->next_data_state = NULL;
+    t->data_ended = !batch->num_samples;
+    if (t->data_ended) return NULL;
     if (!batch->num_valid_labels)
         return ct_error(CT_CODE_INVALID_ARGUMENT, "step %lld: all labels of the batch are %d, so it has no loss",
                         (long long)n, CT_IGNORED_LABEL);
@@ -231,6 +232,7 @@ static ct_status *put_next(trainer *t, int64_t n)
     ct_array array = {.dtype = CT_DTYPE_F32, .rank = 1, .sizes = {CT_STEP_NUM_SCALARS}, .data = scalars};
     CT_TRY(ct_session_replicate(t->session, &array, &t->next_inputs[4], NUM_BATCH_INPUTS));
     t->next_host_s = ct_clock_seconds() - start;
+    t->next_data_state = ct_data_state_copy(batch->state);
     return NULL;
 }
 
@@ -252,7 +254,9 @@ static ct_status *start_step(trainer *t)
     t->progress.schedule_steps++;
     t->progress.optimizer_steps++;
     t->progress.tokens_seen += t->next_num_tokens;
-    t->batch_position = ct_loader_position(t->loader);
+    ct_data_state_free(t->data_state);
+    t->data_state = t->next_data_state;
+    t->next_data_state = NULL;
     for (size_t d = 0; d < num_devices; d++)
         memcpy(t->state.buffers + d * num_state, t->outputs + d * num_outputs, num_state * sizeof(*t->outputs));
     ct_buffers_free(t->next_inputs, num_devices * NUM_BATCH_INPUTS);
@@ -317,12 +321,13 @@ static ct_status *save(trainer *t, bool is_last)
 {
     CT_TRY(finish_all(t)); /* nothing that turns out not to be finite is saved */
     const ct_recipe *recipe = t->recipe;
-    bool is_end = t->progress.step == recipe->training.steps, is_seed = recipe->checkpoint.create_seed_checkpoint;
+    bool is_end = t->progress.step == recipe->training.steps || t->data_ended,
+         is_seed = recipe->checkpoint.create_seed_checkpoint;
     ct_saver_step step = {.step = t->progress.step, .is_last = is_last};
     step.model_only = is_seed || (is_end && recipe->checkpoint.last_save_model_only);
     step.is_hf = is_end && recipe->checkpoint.last_save_in_hf;
     step.dtype = is_end && step.model_only ? recipe->checkpoint.export_dtype : CT_DTYPE_INVALID;
-    char *info = ct_progress_info(&t->progress, recipe, t->dataset, t->batch_position, step.model_only);
+    char *info = ct_progress_info(&t->progress, recipe, t->data_state, step.model_only);
     step.info = info;
     step.assets = ct_hf_files_for(&t->files, step.dtype ? step.dtype : t->step_opts.param_dtype, &step.num_assets);
     ct_status *status = ct_saver_save(t->saver, &t->state, &step);
@@ -357,13 +362,14 @@ static ct_status *loop(trainer *t)
     }
     ct_info("Training starts at step %lld", (long long)t->progress.step + 1);
     CT_TRY(put_next(t, t->progress.step + 1));
-    while (t->progress.step < last) {
+    while (t->progress.step < last && !t->data_ended) {
         CT_TRY(start_step(t));
         bool stopped = t->opts->stop && *t->opts->stop, is_last = stopped || t->progress.step == last;
         if (!is_last) {
             ct_status *status = put_next(t, t->progress.step + 1);
             if (status) return ct_status_first(status, finish_all(t)); /* what was done is recorded */
         }
+        is_last = is_last || t->data_ended;
         if (t->num_pending == MAX_IN_FLIGHT) CT_TRY(finish_step(t));
         CT_TRY(ct_saver_poll(t->saver));
         bool is_due = is_save_due(t, is_last);
@@ -373,13 +379,26 @@ static ct_status *loop(trainer *t)
             return stopped_error(t, is_due);
         }
     }
+    if (t->data_ended)
+        ct_info("The data ended after step %lld of %lld (dataloader.repeat = false)", (long long)t->progress.step,
+                (long long)last);
     return finish_all(t);
+}
+
+static void tell_left_out(const trainer *t)
+{
+    int64_t num_broken = 0, num_too_long = 0;
+    if (t->data_state) ct_data_state_left_out(t->data_state, &num_broken, &num_too_long);
+    if (num_broken) ct_warning("%lld broken record%s left out", (long long)num_broken, num_broken == 1 ? "" : "s");
+    if (num_too_long)
+        ct_warning("%lld document%s longer than training.seq_len left out", (long long)num_too_long,
+                   num_too_long == 1 ? "" : "s");
 }
 
 static ct_status *print_sample(trainer *t)
 {
     const ct_recipe *recipe = t->recipe;
-    if (!recipe->sample.max_tokens || recipe->training.dataset != CT_DATASET_TEXT) return NULL;
+    if (!recipe->sample.max_tokens || !ct_dataset_is_text(t->dataset)) return NULL;
     ct_sample_opts opts = {.prompt = recipe->sample.prompt,
                            .max_tokens = recipe->sample.max_tokens,
                            .temperature = recipe->sample.temperature,
@@ -427,11 +446,13 @@ static ct_status *run(trainer *t)
     CT_TRY(lock_folder(t));
     CT_TRY(write_recipe(t));
     CT_TRY(make_state(t));
+    t->data_state = ct_dataset_state(t->dataset);
     if (recipe->checkpoint.create_seed_checkpoint) return save(t, true);
     CT_TRY(build_step(t));
-    CT_TRY(ct_loader_new(t->dataset, 0, &t->loader));
+    CT_TRY(ct_loader_new(t->dataset, (int)recipe->dataloader.prefetch, &t->loader));
     CT_TRY(open_metrics(t));
     CT_TRY(loop(t));
+    tell_left_out(t);
     CT_TRY(print_sample(t));
     ct_info("Outputs are in %s: metrics.jsonl, recipe.toml%s%s", recipe->dump_folder,
             recipe->checkpoint.enable ? ", " : "", recipe->checkpoint.enable ? recipe->checkpoint.folder : "");
@@ -452,6 +473,8 @@ static void free_all(trainer *t)
     ct_metrics_close(t->metrics);
     ct_loader_free(t->loader);
     ct_dataset_close(t->dataset);
+    ct_data_state_free(t->data_state);
+    ct_data_state_free(t->next_data_state);
     ct_tokenizer_free(t->tokenizer);
     if (t->next_inputs) ct_buffers_free(t->next_inputs, (size_t)devices_of(t) * NUM_BATCH_INPUTS);
     ct_train_state_deinit(&t->state);

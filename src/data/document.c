@@ -1,0 +1,182 @@
+/* Records as documents: a text, a prompt with its completion, or a conversation.
+ *
+ *   text                 bos text eos            all in the loss
+ *   prompt, completion   bos prompt | completion eos   what is behind the bar in the loss
+ *
+ * A prompt is encoded by itself, as it is when the model is asked to go on from it.
+ */
+#include "data/document.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+void ct__document_free(ct__document *document)
+{
+    free(document->tokens);
+    free(document->in_loss);
+    *document = (ct__document){0};
+}
+
+ct_status *ct__columns_of(const ct_dataset_opts *opts, ct_data_kind kind, ct__columns *out_columns)
+{
+    *out_columns = (ct__columns){{[CT__COLUMN_TEXT] = opts->text_column,
+                                  [CT__COLUMN_PROMPT] = opts->prompt_column,
+                                  [CT__COLUMN_COMPLETION] = opts->completion_column,
+                                  [CT__COLUMN_MESSAGES] = opts->messages_column}};
+    if (!opts->prompt_column != !opts->completion_column)
+        return ct_error(CT_CODE_INVALID_ARGUMENT,
+                        "dataloader.prompt_column and dataloader.completion_column go together, but only %s is given",
+                        opts->prompt_column ? "prompt_column" : "completion_column");
+    int num_ways = !!opts->text_column + !!opts->prompt_column + !!opts->messages_column;
+    if (num_ways > 1)
+        return ct_error(CT_CODE_INVALID_ARGUMENT,
+                        "of dataloader.text_column, prompt_column with completion_column, and "
+                        "messages_column only one may be given, found %d",
+                        num_ways);
+    if (!num_ways) out_columns->names[CT__COLUMN_TEXT] = kind == CT_DATA_WEBDATASET ? "txt" : "text";
+    return NULL;
+}
+
+bool ct__columns_are_masked(const ct__columns *columns)
+{
+    return !columns->names[CT__COLUMN_TEXT];
+}
+
+ct_status *ct__tokens_encode(ct__tokens *tokens, const ct_tokenizer *tokenizer, const char *text, size_t length,
+                             const ct_tokenizer_encode_opts *opts, bool in_loss)
+{
+    int32_t *ids;
+    size_t count;
+    CT_TRY(ct_tokenizer_encode(tokenizer, text, length, opts, &ids, &count));
+    if (!tokens->count) {
+        free(tokens->ids);
+        tokens->ids = ids;
+        tokens->capacity = count;
+    } else {
+        if (tokens->count + count > tokens->capacity) {
+            tokens->capacity = CT_MAX(tokens->count + count, tokens->capacity * 2);
+            tokens->ids = ct_realloc(tokens->ids, tokens->capacity * sizeof(*tokens->ids));
+        }
+        memcpy(tokens->ids + tokens->count, ids, count * sizeof(*ids));
+        free(ids);
+    }
+    if (!in_loss || tokens->in_loss) { /* flags are made once some token is not in the loss */
+        bool is_first = !tokens->in_loss;
+        tokens->in_loss = ct_realloc(tokens->in_loss, CT_MAX(tokens->capacity, (size_t)1));
+        if (is_first) memset(tokens->in_loss, 1, tokens->count);
+        memset(tokens->in_loss + tokens->count, in_loss, count);
+    }
+    tokens->count += count;
+    return NULL;
+}
+
+/* "a.b": the member a.b, or b of a. */
+static ct_json_value find(ct_json_value object, const char *name)
+{
+    ct_json_value found = ct_json_get(object, name);
+    const char *dot = strchr(name, '.');
+    if (!ct_json_is_absent(found) || !dot) return found;
+    char *first = ct_asprintf("%.*s", (int)(dot - name), name);
+    found = find(ct_json_get(object, first), dot + 1);
+    free(first);
+    return found;
+}
+
+static ct_status *no_column(const char *name)
+{
+    return ct_error(CT_CODE_INVALID_ARGUMENT, "the record has no \"%s\"", name);
+}
+
+typedef struct record_view {
+    const ct__columns *columns;
+    const ct__record *record;
+    ct_json_value root; /* of its JSON; absent when there is none */
+} record_view;
+
+static ct_status *text_of(const record_view *view, ct__column column, ct__text *out)
+{
+    *out = view->record->columns[column];
+    if (out->bytes) return NULL;
+    const char *name = view->columns->names[column];
+    ct_json_value value = find(view->root, name);
+    if (ct_json_is_null(value)) return no_column(name);
+    return ct_json_as_text(value, &out->bytes, &out->length);
+}
+
+static ct_status *encode_messages(const ct_dataset_opts *opts, const record_view *view, const char *where,
+                                  ct__tokens *tokens)
+{
+    const char *name = view->columns->names[CT__COLUMN_MESSAGES];
+    ct__text own = view->record->columns[CT__COLUMN_MESSAGES];
+    ct_json_value value = find(view->root, name);
+    if (!own.bytes && ct_json_type_of(value) == CT_JSON_STRING) CT_TRY(ct_json_as_text(value, &own.bytes, &own.length));
+    if (!own.bytes && ct_json_is_null(value)) return no_column(name);
+    if (!own.bytes) return ct__chat_encode(tokens, opts, value);
+    ct_json *json;
+    CT_TRY(ct_json_parse(own.bytes, own.length, where, &json));
+    ct_status *status = ct__chat_encode(tokens, opts, ct_json_root(json));
+    ct_json_free(json);
+    return status;
+}
+
+static ct_status *encode(const ct_dataset_opts *opts, const record_view *view, const char *where, ct__tokens *tokens)
+{
+    ct__text text, completion;
+    if (view->columns->names[CT__COLUMN_MESSAGES]) return encode_messages(opts, view, where, tokens);
+    if (view->columns->names[CT__COLUMN_TEXT]) {
+        CT_TRY(text_of(view, CT__COLUMN_TEXT, &text));
+        if (!text.length) return NULL;
+        return ct__tokens_encode(tokens, opts->tokenizer, text.bytes, text.length,
+                                 &(ct_tokenizer_encode_opts){.add_bos = true, .add_eos = true}, true);
+    }
+    CT_TRY(text_of(view, CT__COLUMN_PROMPT, &text));
+    CT_TRY(text_of(view, CT__COLUMN_COMPLETION, &completion));
+    CT_TRY(ct__tokens_encode(tokens, opts->tokenizer, text.bytes, text.length,
+                             &(ct_tokenizer_encode_opts){.add_bos = true}, false));
+    return ct__tokens_encode(tokens, opts->tokenizer, completion.bytes, completion.length,
+                             &(ct_tokenizer_encode_opts){.add_eos = true}, true);
+}
+
+static ct_status *check_ids(const ct_dataset_opts *opts, const ct__tokens *tokens, const char *where)
+{
+    for (size_t i = 0; i < tokens->count; i++)
+        if (tokens->ids[i] < 0 || tokens->ids[i] >= opts->vocab_size)
+            return ct_error(
+                CT_CODE_OUT_OF_RANGE,
+                "%s: token %zu is id %d, but the model's vocabulary has only %lld ids; tokenizer %s needs %d", where, i,
+                tokens->ids[i], (long long)opts->vocab_size, ct_tokenizer_name(opts->tokenizer),
+                ct_tokenizer_vocab_size(opts->tokenizer));
+    return NULL;
+}
+
+ct_status *ct__document_make(const ct_dataset_opts *opts, const ct__columns *columns, const ct__record *record,
+                             const char *where, ct__document *out_document)
+{
+    *out_document = (ct__document){.offset = record->offset};
+    ct__tokens tokens = {0};
+    record_view view = {columns, record, {0}};
+    ct_json *json = NULL;
+    ct_status *status = NULL;
+    if (record->json.bytes) {
+        CT_TRY_OUT(ct_json_parse(record->json.bytes, record->json.length, where, &json));
+        CT_TRY_OUT(ct_json_as_object(ct_json_root(json), &view.root));
+    }
+    CT_TRY_OUT(encode(opts, &view, where, &tokens));
+    CT_TRY_OUT(check_ids(opts, &tokens, where));
+    out_document->tokens = tokens.ids;
+    out_document->in_loss = tokens.in_loss;
+    out_document->num_tokens = (int64_t)tokens.count;
+    tokens = (ct__tokens){0};
+out:
+    ct_json_free(json);
+    free(tokens.ids);
+    free(tokens.in_loss);
+    if (status && ct_status_code(status) != CT_CODE_OUT_OF_RANGE) { /* whoever said it, the record is at fault */
+        ct_status *broken = ct_error(CT_CODE_INVALID_ARGUMENT, "%s", ct_status_message(status));
+        ct_status_free(status);
+        status = broken;
+    }
+    return status;
+}
