@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
 typedef struct {
     ct_arena *arena;
     ct_hlo_traffic *traffic;
@@ -219,7 +221,8 @@ static void walk_loop(walker *w, const ct_hlo_instruction *loop, const context *
     size_t num_items = w->traffic->num_items;
     double cycles = w->traffic->estimated_cycles;
     context inner = *c;
-    inner.times = c->times * (turns < 0 ? 1 : turns);
+    if (turns >= 0 && !ct_checked_mul(c->times, turns, &inner.times)) turns = -1;
+    if (turns < 0) inner.times = c->times;
     inner.op_name = loop->op_name[0] ? loop->op_name : c->op_name;
     for (size_t i = 0; i < loop->num_calls && turns; i++) walk(w, loop->calls[i], &inner);
     w->traffic->num_unknown_senders += turns < 0 && w->traffic->num_items > num_items;

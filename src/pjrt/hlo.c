@@ -1,5 +1,5 @@
 /* From HloModuleProtoWithConfig to ct_hlo_module: ids become pointers, shapes become text. */
-#include "pjrt/hlo.h"
+#include "pjrt/internal_hlo.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -174,6 +174,58 @@ static ct_status *read_computation(ct_arena *arena, const Xla__HloComputationPro
     return NULL;
 }
 
+/* ---- what every module must be, however it was read ---- */
+
+enum { MAX_CALL_DEPTH = 256 };
+
+static const int64_t max_device = 1 << 20;
+static const double max_runs = 1e7;
+
+/* runs: of each computation, how many it and what it calls are, in all; 0 not seen, below 0 being walked. */
+static ct_status *check_calls(const ct_hlo_module *module, const ct_hlo_computation *from, double *runs, int depth)
+{
+    size_t index = (size_t)(from - module->computations);
+    if (runs[index] > 0) return NULL;
+    if (runs[index] < 0 || depth == MAX_CALL_DEPTH)
+        return ct_error(CT_CODE_DATA_LOSS, "the computation %s calls itself, or calls go deeper than %d", from->name,
+                        MAX_CALL_DEPTH);
+    double total = 1;
+    runs[index] = -1;
+    for (size_t i = 0; i < from->num_instructions; i++) {
+        const ct_hlo_instruction *at = &from->instructions[i];
+        for (size_t j = 0; j < at->num_groups * at->group_size; j++)
+            if (at->groups[j] < 0 || at->groups[j] >= max_device)
+                return ct_error(CT_CODE_DATA_LOSS, "%s runs on the device %lld", at->name, (long long)at->groups[j]);
+        for (size_t j = 0; j < at->num_calls; j++) {
+            CT_TRY(check_calls(module, at->calls[j], runs, depth + 1));
+            total += runs[at->calls[j] - module->computations];
+        }
+    }
+    if (total > max_runs)
+        return ct_error(CT_CODE_DATA_LOSS, "what %s calls calls others, in all over %.0f times", from->name, max_runs);
+    runs[index] = total;
+    return NULL;
+}
+
+ct_status *ct__hlo_check(const ct_hlo_module *module)
+{
+    double *runs = ct_alloc_zeroed(module->num_computations + 1, sizeof(*runs));
+    ct_status *status = NULL;
+    for (size_t i = 0; i < module->num_computations && !status; i++)
+        status = check_calls(module, &module->computations[i], runs, 0);
+    free(runs);
+    return status;
+}
+
+void *ct__hlo_grow(ct_arena *arena, void *array, size_t count, size_t *capacity, size_t element_bytes)
+{
+    if (count < *capacity) return array;
+    *capacity = CT_MAX(2 * *capacity, (size_t)8);
+    void *grown = ct_arena_alloc(arena, *capacity * element_bytes);
+    if (count) memcpy(grown, array, count * element_bytes);
+    return grown;
+}
+
 static ct_status *read_module(ct_arena *arena, const Xla__HloModuleProto *from, ct_str *text, ct_hlo_module *to)
 {
     to->name = ct_arena_strdup(arena, from->name);
@@ -187,23 +239,28 @@ static ct_status *read_module(ct_arena *arena, const Xla__HloModuleProto *from, 
         CT_TRY(read_computation(arena, from->computations[i], &table, from->schedule, text, &to->computations[i]));
     to->entry = find_id(&table, from->entry_computation_id);
     if (!to->entry) return ct_error(CT_CODE_DATA_LOSS, "the optimized program %s has no entry", from->name);
-    return NULL;
+    to->is_scheduled = from->schedule && from->schedule->n_sequences;
+    return ct__hlo_check(to);
 }
 
 ct_status *ct__hlo_read(ct_arena *arena, const void *bytes, size_t size_bytes, ct_hlo_module **out_module)
 {
     *out_module = NULL;
-    Xla__HloModuleProtoWithConfig *proto = xla__hlo_module_proto_with_config__unpack(NULL, size_bytes, bytes);
-    if (!proto || !proto->hlo_module) {
-        if (proto) xla__hlo_module_proto_with_config__free_unpacked(proto, NULL);
-        return ct_error(CT_CODE_DATA_LOSS, "the %zu bytes of an optimized program cannot be decoded", size_bytes);
-    }
-    ct_str text;
-    ct_str_init(&text);
+    Xla__HloModuleProtoWithConfig *holder = xla__hlo_module_proto_with_config__unpack(NULL, size_bytes, bytes);
+    Xla__HloModuleProto *proto = holder ? holder->hlo_module : NULL, *alone = NULL;
+    if (!proto || !proto->n_computations) proto = alone = xla__hlo_module_proto__unpack(NULL, size_bytes, bytes);
+    ct_status *status = NULL;
     ct_hlo_module *module = CT_ARENA_NEW(arena, ct_hlo_module);
-    ct_status *status = read_module(arena, proto->hlo_module, &text, module);
-    ct_str_deinit(&text);
-    xla__hlo_module_proto_with_config__free_unpacked(proto, NULL);
+    if (!proto || !proto->n_computations) {
+        status = ct_error(CT_CODE_DATA_LOSS, "the %zu bytes of an optimized program cannot be decoded", size_bytes);
+    } else {
+        ct_str text;
+        ct_str_init(&text);
+        status = read_module(arena, proto, &text, module);
+        ct_str_deinit(&text);
+    }
+    if (holder) xla__hlo_module_proto_with_config__free_unpacked(holder, NULL);
+    if (alone) xla__hlo_module_proto__free_unpacked(alone, NULL);
     if (!status) *out_module = module;
     return status;
 }
@@ -260,6 +317,7 @@ void ct_hlo_print(const ct_hlo_module *module, ct_str *out)
 
 int64_t ct_hlo_shape_bytes(const char *shape, char out_type[16])
 {
+    static const int64_t max_bytes = (int64_t)1 << 42; /* nothing on a device is larger, and sums cannot overflow */
     int64_t total = 0;
     out_type[0] = 0;
     for (const char *p = shape; *p;) {
@@ -271,6 +329,7 @@ int64_t ct_hlo_shape_bytes(const char *shape, char out_type[16])
         /* The width is the number after the type's letters: f32, bf16, f8e4m3fn, s4; pred has none. */
         const char *digits = p + strcspn(p, "0123456789[");
         int64_t bits = *digits == '[' ? 8 : strtoll(digits, NULL, 10), bytes = CT_MAX(bits / 8, 1);
+        if (bits > 128) bytes = 1;
         if (!out_type[0] && length < 16) {
             memcpy(out_type, p, length);
             out_type[length] = 0;
@@ -278,10 +337,11 @@ int64_t ct_hlo_shape_bytes(const char *shape, char out_type[16])
         for (p += length; *p == '[' || *p == ',';) {
             char *end;
             int64_t size = strtoll(p + 1, &end, 10);
-            if (end != p + 1) bytes *= size;
+            if (end != p + 1 && (size < 0 || !ct_checked_mul(bytes, size, &bytes) || bytes > max_bytes))
+                bytes = max_bytes;
             p = end;
         }
-        total += bytes;
+        total = CT_MIN(total + bytes, max_bytes);
         if (*p == ']') p++;
         if (*p == '{') p += strcspn(p, "}"); /* a layout holds no types, but may hold numbers */
     }

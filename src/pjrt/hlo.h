@@ -49,6 +49,7 @@ typedef struct ct_hlo_module {
     ct_hlo_computation *computations;
     size_t num_computations;
     const ct_hlo_computation *entry;
+    bool is_scheduled; /* the instructions' order is the one in which they run */
 } ct_hlo_module;
 
 /* Errors: UNIMPLEMENTED for a plugin whose programs have another format; DATA_LOSS for one that cannot be read. */
@@ -67,7 +68,8 @@ size_t ct_hlo_count(const ct_hlo_module *module, const char *opcode);
 /* Fills groups of to from a collective's message (an Xla__HloInstructionProto). Internal. */
 CT_MUST_USE ct_status *ct__hlo_read_groups(ct_arena *arena, const void *message, ct_hlo_instruction *to);
 
-/* Reads bytes of an HloModuleProtoWithConfig. Internal. */
+/* Reads bytes of an HloModuleProtoWithConfig, an HloProto (which has the module in the same field) or an
+ * HloModuleProto. Internal. */
 CT_MUST_USE ct_status *ct__hlo_read(ct_arena *arena, const void *bytes, size_t size_bytes, ct_hlo_module **out_module);
 
 #endif

@@ -5,10 +5,11 @@
  *   mesh axes  the groups along some axes (or parts of axes) of a mesh, row-major
  *   pairs      source and target, of permutes
  */
+#include <stdlib.h>
 #include <string.h>
 #include <xla.pb-c.h>
 
-#include "pjrt/hlo.h"
+#include "pjrt/internal_hlo.h"
 
 enum { MAX_DIMS = 16 };
 static const int64_t max_devices = 1 << 20;
@@ -65,28 +66,38 @@ static ct_status *read_lists(ct_arena *arena, Xla__ReplicaGroup *const *from, si
     return NULL;
 }
 
-static ct_status *read_iota(ct_arena *arena, const Xla__IotaReplicaGroupListProto *from, ct_hlo_instruction *to)
+ct_status *ct__hlo_iota_groups(ct_arena *arena, int64_t num_groups, int64_t group_size, const int64_t *reshape_dims,
+                               size_t num_dims, const int64_t *transpose_perm, size_t num_order, ct_hlo_instruction *to)
 {
     grid dims = {0};
     size_t order[MAX_DIMS];
     int64_t total = 1;
-    for (size_t i = 0; i < from->n_iota_reshape_dims; i++) {
-        CT_TRY(grid_add(&dims, from->iota_reshape_dims[i]));
-        total *= from->iota_reshape_dims[i];
+    for (size_t i = 0; i < num_dims; i++) {
+        CT_TRY(grid_add(&dims, reshape_dims[i]));
+        total *= reshape_dims[i];
     }
     bool used[MAX_DIMS] = {0};
     for (size_t i = 0; i < dims.num_dims; i++) {
-        int32_t dim = from->n_iota_transpose_perm == dims.num_dims ? from->iota_transpose_perm[i] : (int32_t)i;
+        int64_t dim = num_order == dims.num_dims ? transpose_perm[i] : (int64_t)i;
         if (dim < 0 || (size_t)dim >= dims.num_dims || used[dim])
-            return ct_error(CT_CODE_DATA_LOSS, "an order of %zu dims names %d", dims.num_dims, dim);
+            return ct_error(CT_CODE_DATA_LOSS, "an order of %zu dims names %lld", dims.num_dims, (long long)dim);
         used[order[i] = (size_t)dim] = true;
     }
-    int64_t size = from->num_devices_per_group;
-    if (size < 1 || size > total || total % size || from->num_replica_groups != total / size)
-        return ct_error(CT_CODE_DATA_LOSS, "%lld groups of %lld of %lld devices", (long long)from->num_replica_groups,
-                        (long long)size, (long long)total);
-    walk(arena, &dims, order, NULL, size, to);
+    if (group_size < 1 || group_size > total || total % group_size || num_groups != total / group_size)
+        return ct_error(CT_CODE_DATA_LOSS, "%lld groups of %lld of %lld devices", (long long)num_groups,
+                        (long long)group_size, (long long)total);
+    walk(arena, &dims, order, NULL, group_size, to);
     return NULL;
+}
+
+static ct_status *read_iota(ct_arena *arena, const Xla__IotaReplicaGroupListProto *from, ct_hlo_instruction *to)
+{
+    int64_t order[MAX_DIMS] = {0};
+    if (from->n_iota_transpose_perm > MAX_DIMS)
+        return ct_error(CT_CODE_DATA_LOSS, "an order of %zu dims", from->n_iota_transpose_perm);
+    for (size_t i = 0; i < from->n_iota_transpose_perm; i++) order[i] = from->iota_transpose_perm[i];
+    return ct__hlo_iota_groups(arena, from->num_replica_groups, from->num_devices_per_group, from->iota_reshape_dims,
+                               from->n_iota_reshape_dims, order, from->n_iota_transpose_perm, to);
 }
 
 /* Every axis becomes three dims: what stands before the part of it that is used, the part, what stands after. */
@@ -167,4 +178,67 @@ ct_status *ct__hlo_read_groups(ct_arena *arena, const void *message, ct_hlo_inst
     if (list && list->iota_replica_group_list) return read_iota(arena, list->iota_replica_group_list, to);
     if (list && list->n_replica_groups) return read_lists(arena, list->replica_groups, list->n_replica_groups, to);
     return read_lists(arena, from->replica_groups, from->n_replica_groups, to);
+}
+
+/* ---- mesh axes as text: mesh['x'=2,'y'=4] {'y':(1)2}, a part of an axis as (what stands before it)its size ---- */
+
+/* A name in quotes; beyond it. NULL: there is none, or it is too long. */
+static const char *take_quoted(const char *at, const char *end, char out_name[64])
+{
+    if (at >= end || *at != '\'') return NULL;
+    const char *close = memchr(at + 1, '\'', (size_t)(end - at - 1));
+    if (!close || close - at > 63) return NULL;
+    memcpy(out_name, at + 1, (size_t)(close - at - 1));
+    out_name[close - at - 1] = 0;
+    return close + 1;
+}
+
+ct_status *ct__hlo_mesh_axes_text(ct_arena *arena, const char *text, size_t length, ct_hlo_instruction *to)
+{
+    char names[MAX_DIMS][64], name[64];
+    Xla__MeshProto mesh = XLA__MESH_PROTO__INIT;
+    Xla__MeshProto__MeshAxis axes[MAX_DIMS], *axis_pointers[MAX_DIMS];
+    Xla__AxisRefProto refs[MAX_DIMS], *ref_pointers[MAX_DIMS];
+    Xla__AxisRefProto__SubAxisInfo parts[MAX_DIMS];
+    Xla__MeshAxesReplicaGroupListProto list = XLA__MESH_AXES_REPLICA_GROUP_LIST_PROTO__INIT;
+    const char *at = text, *end = text + length, *next;
+    char *number_end;
+    list.mesh = &mesh;
+    mesh.axes = axis_pointers;
+    list.axes = ref_pointers;
+    if (length < 5 || memcmp(at, "mesh[", 5) != 0) goto wrong;
+    for (at += 5; mesh.n_axes < MAX_DIMS && (next = take_quoted(at, end, names[mesh.n_axes])); at = number_end) {
+        Xla__MeshProto__MeshAxis *axis = &axes[mesh.n_axes];
+        xla__mesh_proto__mesh_axis__init(axis);
+        axis_pointers[mesh.n_axes++] = axis;
+        if (next >= end || *next != '=') goto wrong;
+        axis->size = strtoll(next + 1, &number_end, 10);
+        if (axis->size < 1 || axis->size > max_devices || number_end >= end) goto wrong;
+        if (*number_end == ',') number_end++;
+    }
+    if (end - at < 3 || memcmp(at, "] {", 3) != 0) goto wrong;
+    for (at += 3; list.n_axes < MAX_DIMS && (next = take_quoted(at, end, name)); at = next + (*next == ',')) {
+        Xla__AxisRefProto *ref = &refs[list.n_axes];
+        xla__axis_ref_proto__init(ref);
+        size_t axis = 0;
+        while (axis < mesh.n_axes && strcmp(names[axis], name) != 0) axis++;
+        if (axis == mesh.n_axes) goto wrong;
+        ref->mesh_axis_index = (int64_t)axis;
+        if (end - next > 2 && next[0] == ':' && next[1] == '(') {
+            Xla__AxisRefProto__SubAxisInfo *part = &parts[list.n_axes];
+            xla__axis_ref_proto__sub_axis_info__init(part);
+            part->pre_size = strtoll(next + 2, &number_end, 10);
+            if (number_end >= end || *number_end != ')') goto wrong;
+            part->size = strtoll(number_end + 1, &number_end, 10);
+            ref->sub_axis_info = part;
+            next = number_end;
+        }
+        ref_pointers[list.n_axes++] = ref;
+        if (next >= end) goto wrong;
+    }
+    if (at < end && *at == '}' && list.n_axes) return read_mesh_axes(arena, &list, to);
+wrong:
+    return ct_error(CT_CODE_UNIMPLEMENTED,
+                    "groups of devices must be {{0,1},{2,3}}, [2,4]<=[8] or mesh['x'=2] {'x'}, found %.*s",
+                    (int)CT_MIN(length, (size_t)80), text);
 }

@@ -73,7 +73,7 @@ static bool constant_of(value v, int64_t *out)
 {
     if (!resolve(&v) || !is(v.at, "constant") || !v.at->is_integer) return false;
     *out = v.at->integer;
-    return true;
+    return *out > -((int64_t)1 << 60) && *out < (int64_t)1 << 60; /* differences cannot overflow */
 }
 
 /* The state's element as the body leaves it. */

@@ -331,10 +331,10 @@ static scalar evaluate(const module *m, const op *at)
             if (!in[i].unknown) return in[i].number ? in[1 - i] : in[i];
         return unknown;
     case OP_SELECT: return in[0].unknown ? unknown : in[a ? 1 : 2];
-    case OP_ADD: return any ? unknown : (scalar){.number = a + b};
-    case OP_SUB: return any ? unknown : (scalar){.number = a - b};
+    case OP_ADD: return any ? unknown : (scalar){.number = (int64_t)((uint64_t)a + (uint64_t)b)};
+    case OP_SUB: return any ? unknown : (scalar){.number = (int64_t)((uint64_t)a - (uint64_t)b)};
     case OP_MUL: return any ? unknown : (scalar){.number = (int64_t)((uint64_t)a * (uint64_t)b)};
-    case OP_DIV: return any || !b ? unknown : (scalar){.number = a / b};
+    case OP_DIV: return any || b < 1 ? unknown : (scalar){.number = a / b};
     case OP_MIN: return any ? unknown : (scalar){.number = CT_MIN(a, b)};
     case OP_MAX: return any ? unknown : (scalar){.number = CT_MAX(a, b)};
     default: return unknown;
@@ -443,7 +443,7 @@ static bool count_all(module *m)
     double steps = 1, ops = (double)m->kernel.count;
     for (int i = 0; i < m->num_grid; i++) steps *= (double)m->bounds[i];
     for (int i = 0; i < m->num_transforms; i++) ops += (double)m->transforms[i].count;
-    if (steps * ops > max_work) return false;
+    if (steps * (ops + m->num_windows + 1) > max_work) return false;
     int64_t step[MAX_GRID] = {0};
     bool windows_known = true;
     m->count->is_exact = true;

@@ -38,6 +38,7 @@ typedef struct ct__priced {
     double bytes, flops;
     int64_t turns;                            /* of a loop; -1: not known */
     struct ct__priced *start;                 /* of DONE */
+    bool continues;                           /* a fusion that moves on a collective which another has started */
     size_t first_collective, num_collectives; /* in ct_prediction.collectives */
     size_t kernel;                            /* of ct_prediction.kernels, from 1; 0: none */
 
@@ -69,6 +70,9 @@ void ct__unknown(ct__sim *sim, const char *what, const char *example, double tim
 
 /* Sets everything of `to` but what the simulation finds. */
 void ct__price(ct__sim *sim, const ct_hlo_computation *computation, const ct_hlo_instruction *at, ct__priced *to);
+
+/* The same of an asynchronous operation, launched by `at`: a start, or an update that hands operands to one. */
+void ct__price_start(ct__sim *sim, const ct_hlo_computation *computation, const ct_hlo_instruction *at, ct__priced *to);
 
 /* Adds the collectives that `at` runs to the result and their time and resources to `to`. False: it has none. */
 bool ct__price_collectives(ct__sim *sim, const ct_hlo_computation *computation, const ct_hlo_instruction *at,

@@ -106,6 +106,31 @@ static ct_status *set_torus(ct__sim *sim)
     return NULL;
 }
 
+static ct__priced *priced_at(const ct_hlo_computation *computation, ct__priced *priced, const ct_hlo_instruction *at)
+{
+    size_t index = (size_t)(at - computation->instructions);
+    return at >= computation->instructions && index < computation->num_instructions ? &priced[index] : NULL;
+}
+
+/* The last of the fusions that move a collective on waits for it; of those before it only the first is of interest. */
+static void join_steps(const ct_hlo_computation *computation, ct__priced *priced, size_t index)
+{
+    ct__priced *step = &priced[index];
+    for (size_t i = 0; i < step->at->num_operands; i++) {
+        const ct_hlo_instruction *from = step->at->operands[i];
+        if (!strcmp(from->opcode, "get-tuple-element") && from->num_operands) from = from->operands[0];
+        ct__priced *before = priced_at(computation, priced, from);
+        if (!before || (before->role != CT__START && !before->continues)) continue;
+        step->start = before->role == CT__START ? before : before->start;
+        step->role = CT__DONE;
+        if (before->continues) {
+            before->role = CT__COMPUTE;
+            before->start = NULL;
+        }
+        return;
+    }
+}
+
 /* Only what can run is priced: bodies of fusions and reductions are not walked. */
 static void price_computation(ct__sim *sim, const ct_hlo_computation *computation)
 {
@@ -120,10 +145,11 @@ static void price_computation(ct__sim *sim, const ct_hlo_computation *computatio
             for (size_t c = 0; c < at->num_calls; c++) price_computation(sim, at->calls[c]);
     }
     for (size_t i = 0; i < computation->num_instructions; i++) {
-        if (priced[i].role != CT__DONE) continue;
-        const ct_hlo_instruction *launch = ct__launch_of(&computation->instructions[i]);
-        size_t at = (size_t)(launch - computation->instructions);
-        if (launch >= computation->instructions && at < computation->num_instructions) priced[i].start = &priced[at];
+        if (priced[i].continues) join_steps(computation, priced, i);
+        if (priced[i].role != CT__DONE || priced[i].continues) continue;
+        ct__priced *launch = priced_at(computation, priced, ct__launch_of(&computation->instructions[i]));
+        if (launch && launch->role == CT__FREE) ct__price_start(sim, computation, launch->at, launch);
+        priced[i].start = launch;
     }
 }
 
@@ -183,8 +209,9 @@ static void collect(ct__sim *sim, const ct__priced *p, size_t *capacity)
     share_collectives(sim, p);
     if (p->role == CT__BRANCH && p->at->num_calls > 1)
         ct__note(sim, "%s: the dearest of its %zu branches is taken", p->at->name, p->at->num_calls);
-    if (p->role == CT__LOOP || p->role == CT__BRANCH || p->role == CT__CALL || p->role == CT__DONE ||
-        p->role == CT__FREE)
+    bool is_step = p->role == CT__DONE && p->continues;
+    if (p->role == CT__LOOP || p->role == CT__BRANCH || p->role == CT__CALL || p->role == CT__FREE ||
+        (p->role == CT__DONE && !is_step))
         return;
     if (p->kernel) {
         ct_predict_kernel *kernel = &result->kernels[p->kernel - 1];
@@ -192,7 +219,7 @@ static void collect(ct__sim *sim, const ct__priced *p, size_t *capacity)
         kernel->flops += p->times * p->flops;
         kernel->bytes += p->times * p->bytes;
         add_seconds(&kernel->seconds, &p->waited);
-    } else if (p->role == CT__COMPUTE || p->num_collectives) {
+    } else if (p->role == CT__COMPUTE || p->num_collectives || is_step) {
         result->estimate_seconds += p->times * p->compute;
     }
     if (p->group == CT_PREDICT_HOST) {

@@ -201,8 +201,7 @@ static void price_copy(ct__sim *sim, const ct_hlo_instruction *start, ct__priced
     to->seconds = to->bytes / sim->chip->hbm_bytes_per_s;
 }
 
-static void price_start(ct__sim *sim, const ct_hlo_computation *computation, const ct_hlo_instruction *at,
-                        ct__priced *to)
+void ct__price_start(ct__sim *sim, const ct_hlo_computation *computation, const ct_hlo_instruction *at, ct__priced *to)
 {
     const ct_hlo_instruction *start = start_of(at);
     to->role = CT__START;
@@ -225,6 +224,20 @@ static void price_start(ct__sim *sim, const ct_hlo_computation *computation, con
     to->group = CT_PREDICT_ELEMENTWISE;
     to->resources = 1u << CT__SPARSE;
     for (size_t i = 0; i < start->num_calls; i++) to->seconds += inner_estimate(sim, start->calls[i], 0);
+}
+
+/* On chips without SparseCores a collective may be cut into steps of several fusions, which compute beside it: the
+ * first starts it, "flag_start" tells the others. */
+static bool continues_collective(const ct_hlo_instruction *at)
+{
+    static const char key[] = "\"async_collective_fusion_config\":{\"flag_start\":\"";
+    if (!is(at, "fusion") || !at->num_calls) return false;
+    const ct_hlo_computation *fused = at->calls[0];
+    for (size_t i = 0; i < fused->num_instructions; i++) {
+        const char *found = strstr(fused->instructions[i].backend_config, key);
+        if (found && found[sizeof(key) - 1] != '-') return true;
+    }
+    return false;
 }
 
 /* ---- kernels ---- */
@@ -281,12 +294,12 @@ void ct__price(ct__sim *sim, const ct_hlo_computation *computation, const ct_hlo
         return;
     }
     if (ends_with(at->opcode, "-start") || is(at, "send") || is(at, "recv")) {
-        if (!at->num_operands && !ends_with(at->opcode, "permute-start") && is(wrapped(at), "custom-call")) return;
-        price_start(sim, computation, at, to);
+        /* One without operands loads a SparseCore's program, and runs when it gets them (ct__launch_of). */
+        if (at->num_operands) ct__price_start(sim, computation, at, to);
         return;
     }
     if (ends_with(at->opcode, "-update")) {
-        if (!start_of(at)->num_operands && at->num_operands > 1) price_start(sim, computation, at, to);
+        if (!start_of(at)->num_operands && at->num_operands > 1) ct__price_start(sim, computation, at, to);
         return;
     }
     if (is(at, "custom-call") && strstr(at->details, "target=tpu_custom_call")) {
@@ -299,6 +312,7 @@ void ct__price(ct__sim *sim, const ct_hlo_computation *computation, const ct_hlo
     to->group = group_of(at);
     to->compute = estimate(sim, at);
     to->bytes = moved_bytes(at);
+    to->continues = continues_collective(at);
     ct__priced inside = *to;
     if (ct__price_collectives(sim, computation, at, &inside)) {
         bool is_async = sim->result->collectives[inside.first_collective].is_async;

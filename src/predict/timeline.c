@@ -14,7 +14,7 @@ typedef struct clock_state {
     double free_at[CT__NUM_RESOURCES];
 } clock_state;
 
-enum { MAX_DEPTH = 16 };
+enum { MAX_DEPTH = 256, MAX_STEADY = 6 }; /* deeper than the second, one turn stands for all */
 
 static void run(ct__sim *sim, const ct_hlo_computation *computation, double times, int depth, clock_state *clock);
 
@@ -44,8 +44,9 @@ static void launch(const ct__sim *sim, ct__priced *at, double times, clock_state
 static void run_loop(ct__sim *sim, const ct__priced *loop, double times, int depth, clock_state *clock)
 {
     int64_t turns = loop->turns < 0 ? 1 : loop->turns;
-    for (int turn = 0; turn < 2 && turn < turns; turn++) {
-        double stands_for = turn ? (double)(turns - 1) : 1, before = clock->now;
+    int num_run = turns < 2 || depth >= MAX_STEADY ? 1 : 2;
+    for (int turn = 0; turn < num_run && turn < turns; turn++) {
+        double stands_for = turn + 1 == num_run ? (double)(turns - turn) : 1, before = clock->now;
         for (size_t i = loop->at->num_calls; i--;) /* condition, then body */
             run(sim, loop->at->calls[i], times * stands_for, depth + 1, clock);
         double rest = (stands_for - 1) * (clock->now - before);
@@ -92,6 +93,8 @@ static void run_one(ct__sim *sim, ct__priced *at, double times, int depth, clock
     case CT__DONE:
         if (at->start && at->start->finish > clock->now)
             spend(sim, at->start, times, at->start->finish - clock->now, clock);
+        at->busy.at[sim->efficiency] += times * at->compute;
+        spend(sim, at, times, at->compute, clock);
         break;
     case CT__LOOP: run_loop(sim, at, times, depth, clock); break;
     case CT__BRANCH: run_branch(sim, at, times, depth, clock); break;
