@@ -78,14 +78,13 @@ static char *decode_body(const ct_hlo_instruction *call, size_t *out_size)
 
 /* ---- attention ---- */
 
-/* The part of the scores that a mask of the name shows: half by default. */
-static double share_of(const char *name, double queries, double keys)
+/* The part of the scores that the mask shows: half, unless the name says more, as ctitan's own do (kernels/attention).
+ */
+static double share_of(const char *name, double keys)
 {
     const char *window = strstr(name, "_window");
-    if (strstr(name, "_full")) return 1;
-    if (!window) return 0.5;
-    double seen = CT_MIN(strtod(window + 7, NULL), keys);
-    return CT_MIN(0.5, seen / keys * (1 - seen / (2 * CT_MAX(queries, 1))));
+    double share = strstr(name, "_full") ? 1 : 0.5;
+    return window ? CT_MIN(share, 2 * share * strtod(window + 7, NULL) / keys) : share;
 }
 
 static double products_of(const char *name, int num_results)
@@ -118,7 +117,7 @@ static bool cost_attention(const ct_hlo_instruction *call, ct__kernel_cost *cost
                    (double)results[0].sizes[1] < lengths[0]; /* of the queries one part */
     double queries = is_part ? (double)results[0].sizes[1] : lengths[0];
     cost->flops = 2 * products_of(cost->name, num_results) * rows * queries * lengths[1] * head_dim *
-                  share_of(cost->name, lengths[0], lengths[1]);
+                  share_of(cost->name, lengths[1]);
     if (found[0].is_f32) cost->f32_flops = cost->flops;
     return true;
 }

@@ -280,6 +280,8 @@ ct_status *ct_predict(ct_arena *arena, const ct_hlo_module *module, const ct_pre
         .program = module->name, .chip = opts->chip, .model_flops = opts->model_flops, .tokens = opts->tokens};
     CT_TRY(set_torus(&sim));
     result->num_devices = sim.num_devices;
+    if (!module->is_scheduled)
+        ct__note(&sim, "the program has no schedule: its order and what overlaps are not the compiler's last word");
     sim.priced = CT_ARENA_ARRAY(arena, ct__priced *, CT_MAX(module->num_computations, (size_t)1));
     price_computation(&sim, module->entry);
     for (sim.efficiency = 0; sim.efficiency < CT_CHIP_NUM_EFFICIENCIES; sim.efficiency++)

@@ -10,6 +10,7 @@
 #include "base/base64.h"
 #include "base/str.h"
 #include "pjrt/ffi.h"
+#include "predict/internal.h"
 
 /* By kernel; calls run on several threads. */
 static pthread_mutex_t busy_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -35,8 +36,8 @@ int64_t mosaic_take_busy_steps(const char *kernel)
     int64_t steps = 0;
     pthread_mutex_lock(&busy_mutex);
     for (size_t i = 0; i < CT_COUNT(busy); i++) {
-        if (strcmp(busy[i].kernel, kernel) != 0) continue;
-        steps = busy[i].steps;
+        if (strncmp(busy[i].kernel, kernel, strlen(kernel)) != 0) continue;
+        steps += busy[i].steps;
         busy[i].steps = 0;
     }
     pthread_mutex_unlock(&busy_mutex);
@@ -50,6 +51,18 @@ static char *decode_base64(const char *text, size_t length)
 }
 
 enum { MAX_ARRAYS = 32 };
+
+/* What a prediction counts of the text must be what ran: all of it, or, where memory decides, at most as much. */
+static ct_status *check_count(const char *text, const mosaic_module *module)
+{
+    ct__body_count count;
+    double ran = mosaic_num_flops(module);
+    if (!ct__body_count_of(text, strlen(text), &count))
+        return ct_error(CT_CODE_INTERNAL, "%s: a prediction cannot count it", mosaic_name(module));
+    if (count.is_exact ? count.flops != ran : count.flops < ran)
+        return ct_error(CT_CODE_INTERNAL, "%s: counted %.0f FLOPs, ran %.0f", mosaic_name(module), count.flops, ran);
+    return NULL;
+}
 
 static ct_status *interpret_in(ct_arena *arena, const ct_ffi_call *call)
 {
@@ -65,9 +78,10 @@ static ct_status *interpret_in(ct_arena *arena, const ct_ffi_call *call)
     char *text = decode_base64(body, length);
     mosaic_module *module;
     ct_status *status = mosaic_parse(arena, text, strlen(text), &module);
-    free(text);
     if (!status) status = mosaic_run(module, num_operands, operands, num_results, results);
     if (!status) add_busy_steps(mosaic_name(module), mosaic_num_busy_steps(module));
+    if (!status) status = check_count(text, module);
+    free(text);
     return status;
 }
 

@@ -14,7 +14,7 @@ char *mosaic_rewrite(const char *program, int *out_num_calls);
 /* The text of the index-th kernel of a program, heap. NULL: there are fewer. */
 char *mosaic_kernel_text(const char *program, int index);
 
-/* Steps in which a kernel of that name has computed since the last time it was asked. */
+/* Steps in which kernels whose names begin so have computed since the last time it was asked. */
 int64_t mosaic_take_busy_steps(const char *kernel);
 
 #endif

@@ -32,6 +32,8 @@ int mosaic_num_prefetched(const mosaic_module *module);
 /* Steps of the last run in which a matmul ran; and all steps. */
 int64_t mosaic_num_busy_steps(const mosaic_module *module);
 int64_t mosaic_num_steps(const mosaic_module *module);
+/* Of the last run's matmuls. */
+double mosaic_num_flops(const mosaic_module *module);
 /* How often the last run brought a new block to an input's window. */
 int64_t mosaic_num_fetches(const mosaic_module *module, int input);
 

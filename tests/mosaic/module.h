@@ -77,6 +77,7 @@ struct mosaic_module {
     bool parallel[MAX_GRID];
     mosaic_window windows[MAX_WINDOWS];
     int64_t num_steps, num_busy_steps;
+    double num_flops;
     bool is_busy;
 };
 

@@ -417,6 +417,7 @@ static ct_status *execute_matmul(mosaic_module *module, const mosaic_op *op)
     bool a_last = op->numbers[1], b_last = op->numbers[2]; /* the summed dim is the last one */
     int64_t rows = op->result->type.sizes[0], columns = op->result->type.sizes[1];
     int64_t terms = a->type.sizes[a_last ? 1 : 0];
+    module->num_flops += 2.0 * (double)rows * (double)columns * (double)terms;
     int64_t a_row = a_last ? terms : 1, a_term = a_last ? 1 : rows;
     float *out = op->result->floats;
     memcpy(out, op->operands[2]->floats, (size_t)op->result->count * sizeof(float));

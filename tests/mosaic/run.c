@@ -224,6 +224,7 @@ ct_status *mosaic_run(mosaic_module *module, int num_operands, const ct_array *o
         window->visited = CT_ARENA_ARRAY(module->arena, bool, num_blocks(array, window));
     }
     module->num_steps = module->num_busy_steps = 0;
+    module->num_flops = 0;
     for (const mosaic_function *f = module->functions; f; f = f->next) set_tables(&r, f);
     return run_grid(&r);
 }
@@ -241,6 +242,11 @@ int mosaic_num_prefetched(const mosaic_module *module)
 int64_t mosaic_num_steps(const mosaic_module *module)
 {
     return module->num_steps;
+}
+
+double mosaic_num_flops(const mosaic_module *module)
+{
+    return module->num_flops;
 }
 
 int64_t mosaic_num_busy_steps(const mosaic_module *module)

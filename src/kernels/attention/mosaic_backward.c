@@ -243,7 +243,7 @@ ct_mosaic *ct__splash_dkv(const ct__splash *s, bool fused, int64_t part_blocks)
     backward b = {.q_block = s->blocks.q_dkv, .kv_block = s->blocks.kv_dkv, .compute = s->blocks.kv_dkv_compute};
     ct__splash_pair *pair = &b.pair;
     *pair = (ct__splash_pair){.splash = s, .batch_rows = s->heads / s->group};
-    ct_mosaic *k = ct_mosaic_new(fused ? "ctitan_splash_backward" : "ctitan_splash_dkv");
+    ct_mosaic *k = ct__splash_new(s, fused ? "backward" : "dkv");
     pair->q = (ct__splash_side){.block = b.q_block, .num_blocks = s->q_len / b.q_block, .clamped = true};
     pair->kv = (ct__splash_side){.block = b.kv_block, .num_blocks = s->kv_len / b.kv_block, .along_rows = true};
     b.num_steps = part_blocks;
@@ -276,7 +276,7 @@ ct_mosaic *ct__splash_dq(const ct__splash *s)
     backward b = {.q_block = s->blocks.q_dq, .kv_block = s->blocks.kv_dq, .compute = s->blocks.kv_dq};
     ct__splash_pair *pair = &b.pair;
     *pair = (ct__splash_pair){.splash = s, .batch_rows = s->heads};
-    ct_mosaic *k = ct_mosaic_new("ctitan_splash_dq");
+    ct_mosaic *k = ct__splash_new(s, "dq");
     pair->q = (ct__splash_side){.block = b.q_block, .num_blocks = s->q_len / b.q_block};
     pair->kv = (ct__splash_side){
         .block = b.kv_block, .num_blocks = s->kv_len / b.kv_block, .along_rows = true, .clamped = true};

@@ -111,7 +111,7 @@ ct_mosaic *ct__splash_forward(const ct__splash *s)
     forward f = {.unit = s->soft_cap > 0 ? s->soft_cap : s->scale};
     ct__splash_pair *pair = &f.pair;
     *pair = (ct__splash_pair){.splash = s, .batch_rows = s->heads};
-    ct_mosaic *k = ct_mosaic_new("ctitan_splash_forward");
+    ct_mosaic *k = ct__splash_new(s, "forward");
     pair->q = (ct__splash_side){.block = rows, .num_blocks = s->q_len / rows, .along_rows = true};
     pair->kv = (ct__splash_side){.block = keys, .num_blocks = s->kv_len / keys, .clamped = true};
     pair->row = ct_mosaic_grid(k, s->rows, true);

@@ -1,6 +1,17 @@
 /* Masks of the splash kernels: from a table's numbers for blocks, from positions and segments within them. */
 #include "kernels/attention/mosaic_mask.h"
+
+#include <stdio.h>
+
 #include "base/macros.h"
+
+ct_mosaic *ct__splash_new(const ct__splash *s, const char *what)
+{
+    char window[32] = "", name[96];
+    if (s->window > 0) snprintf(window, sizeof(window), "_window%lld", (long long)s->window);
+    snprintf(name, sizeof(name), "ctitan_splash_%s%s%s", what, s->causal ? "" : "_full", window);
+    return ct_mosaic_new(name);
+}
 
 void ct__splash_declare_tables(ct_mosaic *k, ct__splash_pair *pair)
 {

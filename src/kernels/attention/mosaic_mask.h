@@ -27,6 +27,10 @@ typedef struct ct__splash_pair {
     int64_t batch_rows;  /* of those in a batch */
 } ct__splash_pair;
 
+/* A kernel named "ctitan_splash_<what>", with what its mask shows: nothing more if that is causal, "_full" if not,
+ * "_window<size>". Predictions read it, since tables and positions are known when it runs (predict/kernel.c). */
+ct_mosaic *ct__splash_new(const ct__splash *s, const char *what);
+
 void ct__splash_declare_tables(ct_mosaic *k, ct__splash_pair *pair);
 /* The windows of positions and segments. */
 void ct__splash_declare_masks(ct_mosaic *k, ct__splash_pair *pair);
