@@ -27,6 +27,16 @@ void *ct_realloc(void *memory, size_t size_bytes)
     return memory;
 }
 
+void *ct_reserve(void **memory, size_t *bytes, size_t wanted)
+{
+    if (!*memory || wanted > *bytes) {
+        free(*memory);
+        *memory = ct_alloc(wanted);
+        *bytes = wanted;
+    }
+    return *memory;
+}
+
 char *ct_strdup(const char *text)
 {
     size_t size = strlen(text) + 1;

@@ -166,6 +166,18 @@ static ct_status *read_config(ct_json_value root, const char *path, const ct_mod
     return ct_model_config_check(config, path);
 }
 
+ct_status *ct_model_config_parse(const char *text, size_t length, const char *path, const ct_model_family **out_family,
+                                 ct_model_config *out_config)
+{
+    *out_family = NULL;
+    *out_config = (ct_model_config){.flavor = ""};
+    ct_json *json;
+    CT_TRY(ct_json_parse(text, length, path, &json));
+    ct_status *status = read_config(ct_json_root(json), path, out_family, out_config);
+    ct_json_free(json);
+    return status;
+}
+
 ct_status *ct_model_config_read(const char *folder, const ct_model_family **out_family, ct_model_config *out_config)
 {
     *out_family = NULL;

@@ -32,6 +32,10 @@ CT_MUST_USE ct_status *ct_model_config_find(const char *family, const char *flav
 CT_MUST_USE ct_status *ct_model_config_read(const char *folder, const ct_model_family **out_family,
                                             ct_model_config *out_config);
 
+/* The same from memory; path is for messages. */
+CT_MUST_USE ct_status *ct_model_config_parse(const char *text, size_t length, const char *path,
+                                             const ct_model_family **out_family, ct_model_config *out_config);
+
 /* The text of a config.json that transformers and _read take for the model; heap. dtype: of the weights beside it. */
 char *ct_model_config_text(const ct_model_family *family, const ct_model_config *config, ct_dtype dtype);
 

@@ -38,17 +38,6 @@ typedef struct walk {
     atomic_int *reads_left; /* [kind][param] shards that are still to be asked for */
 } walk;
 
-/* Memory that is kept from part to part: fresh pages cost as much as the copy into them. */
-static void *reserve(void **memory, size_t *bytes, size_t wanted)
-{
-    if (wanted > *bytes) {
-        free(*memory);
-        *memory = ct_alloc(wanted);
-        *bytes = wanted;
-    }
-    return *memory;
-}
-
 static ct_status *fetch(walk *w, lane *l, const place *where, int64_t device, const ct_layout *layout)
 {
     if (l->param == where->param && l->kind == where->kind && l->device == device) return NULL;
@@ -61,7 +50,7 @@ static ct_status *fetch(walk *w, lane *l, const place *where, int64_t device, co
         l->block = whole.data;
         l->block_bytes = ct_array_bytes(&whole);
     } else {
-        void *block = reserve(&l->block, &l->block_bytes, ct_session_part_bytes(layout));
+        void *block = ct_reserve(&l->block, &l->block_bytes, ct_session_part_bytes(layout));
         CT_TRY(ct_session_fetch_part_to(layout, buffers[(size_t)device * w->state->num_buffers], block));
     }
     l->kind = where->kind;
@@ -104,7 +93,7 @@ static ct_status *give_bytes(void *context, int lane_number, size_t tensor, size
     const char *bytes = (const char *)l->block + (size_t)(where->layer * local_count) * element_bytes;
     *out_bytes = bytes;
     if (count != local_count) { /* padded: made dense */
-        void *dense = reserve(&l->layer, &l->layer_bytes, (size_t)count * element_bytes);
+        void *dense = ct_reserve(&l->layer, &l->layer_bytes, (size_t)count * element_bytes);
         ct_box_copy(rank, valid + stacked, element_bytes,
                     &(ct_box_side){(void *)(uintptr_t)bytes, local + stacked, NULL},
                     &(ct_box_side){dense, valid + stacked, NULL});
@@ -113,7 +102,7 @@ static ct_status *give_bytes(void *context, int lane_number, size_t tensor, size
     if (w->tensors[tensor].dtype != layout.dtype) {
         CT_ASSERT(count == local_count); /* only whole tensors are converted */
         ct_dtype dtype = w->tensors[tensor].dtype;
-        void *converted = reserve(&l->layer, &l->layer_bytes, (size_t)count * ct_dtype_bytes(dtype));
+        void *converted = ct_reserve(&l->layer, &l->layer_bytes, (size_t)count * ct_dtype_bytes(dtype));
         ct_convert_elements(layout.dtype, bytes, dtype, converted, count);
         *out_bytes = converted;
     }

@@ -1,0 +1,264 @@
+/* Conversion: a list of tensors with a way to their bytes, from either form, given to the writer of either form. */
+#include "train/convert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/convert.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/workers.h"
+#include "checkpoint/checkpoint.h"
+#include "formats/safetensors.h"
+#include "train/hf_files.h"
+
+enum { MAX_LANES = 4 };
+
+/* Memory of one writing thread. */
+typedef struct lane {
+    void *source, *target;
+    size_t source_bytes, target_bytes;
+} lane;
+
+typedef struct conversion {
+    const ct_convert_opts *opts;
+    ct_arena arena;
+    ct_checkpoint *checkpoint; /* the source, or */
+    ct_safetensors *folder;
+    ct_model *model;
+    ct_hf_files files;
+    ct_checkpoint_tensor *tensors; /* as they are written */
+    ct_dtype *dtypes;              /* as they are in the source */
+    const ct_safetensors_tensor **sources;
+    size_t num_tensors;
+    lane lanes[MAX_LANES];
+} conversion;
+
+static bool is_file_of(const char *folder, const char *name)
+{
+    char *path = ct_path_join(folder, name);
+    bool exists = ct_path_exists(path);
+    free(path);
+    return exists;
+}
+
+/* ---- sources ---- */
+
+static ct_status *open_source(conversion *c)
+{
+    const char *source = c->opts->source;
+    const ct_checkpoint_open_opts verify = {.verify = true};
+    if (!ct_path_is_dir(source)) return ct_error(CT_CODE_NOT_FOUND, "%s must be a folder, and there is none", source);
+    ct_status *status = ct_checkpoint_open_path(source, &verify, &c->checkpoint);
+    if (ct_status_code(status) != CT_CODE_NOT_FOUND) return status;
+    ct_status_free(status); /* it is no step */
+    if (is_file_of(source, "config.json")) return ct_safetensors_dir_open(source, &c->folder);
+    int64_t step;
+    CT_TRY(ct_checkpoint_latest(source, &verify, &step));
+    if (step < 0)
+        return ct_error(CT_CODE_NOT_FOUND,
+                        "%s must be a saved step (manifest.json), a folder of steps (step-N), or a Hugging Face folder "
+                        "(config.json and safetensors), but has none of them",
+                        source);
+    ct_info("The newest whole step in %s is step-%lld", source, (long long)step);
+    return ct_checkpoint_open(source, step, NULL, &c->checkpoint);
+}
+
+/* The model that config.json describes; a step has its config.json among its files. */
+static ct_status *read_model(conversion *c)
+{
+    const ct_model_family *family;
+    ct_model_config config;
+    if (c->folder) {
+        CT_TRY(ct_model_config_read(c->opts->source, &family, &config));
+        CT_TRY(ct_model_new(family, &config, false, &c->model));
+        return ct_hf_files_open(c->model, c->opts->source, &c->files);
+    }
+    CT_TRY(ct_hf_files_of_step(c->checkpoint, &c->files));
+    const ct_checkpoint_asset *text = &c->files.assets[0];
+    CT_TRY(ct_model_config_parse(text->bytes, text->size_bytes, "the step's config.json", &family, &config));
+    return ct_model_new(family, &config, false, &c->model);
+}
+
+static ct_status *add_tensor(conversion *c, const ct_checkpoint_tensor *tensor, const ct_safetensors_tensor *source)
+{
+    if (source && tensor->dtype == CT_DTYPE_INVALID)
+        return ct_error(CT_CODE_UNIMPLEMENTED, "%s: tensor %s is of a type that ctitan does not have, %s", source->path,
+                        tensor->name, source->dtype_name);
+    ct_checkpoint_tensor *next = &c->tensors[c->num_tensors];
+    *next = *tensor;
+    next->shards = NULL;
+    next->num_shards = 0;
+    if (c->opts->dtype && ct_dtype_is_float(tensor->dtype)) next->dtype = c->opts->dtype;
+    c->sources[c->num_tensors] = source;
+    c->dtypes[c->num_tensors++] = tensor->dtype;
+    return NULL;
+}
+
+static ct_status *list_tensors(conversion *c)
+{
+    size_t count = c->checkpoint ? ct_checkpoint_num_tensors(c->checkpoint) : ct_safetensors_num_tensors(c->folder);
+    c->tensors = CT_ARENA_ARRAY(&c->arena, ct_checkpoint_tensor, count);
+    c->sources = CT_ARENA_ARRAY(&c->arena, const ct_safetensors_tensor *, count);
+    c->dtypes = CT_ARENA_ARRAY(&c->arena, ct_dtype, count);
+    for (size_t i = 0; i < count; i++) {
+        if (c->checkpoint) {
+            const ct_checkpoint_tensor *tensor = ct_checkpoint_at(c->checkpoint, i);
+            if (strncmp(tensor->name, "state.", 6) != 0) CT_TRY(add_tensor(c, tensor, NULL));
+            continue;
+        }
+        const ct_safetensors_tensor *source = ct_safetensors_at(c->folder, i);
+        ct_checkpoint_tensor tensor = {.name = source->name, .dtype = source->dtype, .rank = source->rank};
+        for (int d = 0; d < source->rank; d++) tensor.sizes[d] = source->sizes[d];
+        CT_TRY(add_tensor(c, &tensor, source));
+    }
+    return NULL;
+}
+
+/* Every parameter of the model must be there with its shape. What else is there is carried along. */
+static ct_status *check_tensors(conversion *c)
+{
+    ct_status *status = NULL;
+    const char *extra = NULL;
+    size_t num_found = 0;
+    const char **names = ct_alloc((c->num_tensors + 1) * sizeof(*names));
+    ct_map by_name, wanted;
+    ct_map_init(&by_name);
+    ct_map_init(&wanted);
+    for (size_t i = 0; i < c->num_tensors; i++) {
+        names[i] = c->tensors[i].name;
+        ct_map_set(&by_name, names[i], &c->tensors[i]);
+    }
+    for (int i = 0; i < c->model->num_params && !status; i++, num_found++) {
+        const ct_model_param *param = &c->model->params[i];
+        char buffer[256];
+        const char *name = ct_model_hf_name(param, param->layer, buffer);
+        const ct_checkpoint_tensor *tensor = ct_map_get(&by_name, name);
+        ct_map_set(&wanted, name, NULL);
+        if (!tensor) {
+            const char *nearest = ct_nearest_name(name, names, c->num_tensors);
+            status = ct_error(CT_CODE_NOT_FOUND, "%s must hold tensor %s, which config.json calls for%s%s",
+                              c->opts->source, name, nearest ? "; the nearest is " : "", nearest ? nearest : "");
+        } else if (tensor->rank != param->hf_rank ||
+                   memcmp(tensor->sizes, param->hf_sizes, (size_t)param->hf_rank * sizeof(tensor->sizes[0])) != 0) {
+            status = ct_error(CT_CODE_INVALID_ARGUMENT, "%s: tensor %s has another shape than config.json calls for",
+                              c->opts->source, name);
+        }
+    }
+    for (size_t i = 0; i < c->num_tensors && !extra; i++)
+        if (!ct_map_has(&wanted, names[i])) extra = names[i];
+    if (!status && extra)
+        ct_warning("%zu tensors are not part of the model and are carried along, the first is %s",
+                   c->num_tensors - num_found, extra);
+    ct_map_deinit(&by_name);
+    ct_map_deinit(&wanted);
+    free(names);
+    return status;
+}
+
+/* ---- targets ---- */
+
+static ct_status *give_bytes(void *context, int lane_number, size_t index, size_t shard, const void **out_bytes)
+{
+    (void)shard;
+    conversion *c = context;
+    lane *l = &c->lanes[lane_number];
+    ct_checkpoint_tensor tensor = c->tensors[index];
+    ct_dtype target = tensor.dtype;
+    tensor.dtype = c->dtypes[index];
+    int64_t count = ct_num_elements(tensor.sizes, tensor.rank);
+    size_t element_bytes = ct_dtype_bytes(tensor.dtype), size_bytes = (size_t)count * element_bytes;
+    const void *bytes;
+    if (c->checkpoint) {
+        void *whole = ct_reserve(&l->source, &l->source_bytes, size_bytes);
+        CT_TRY(ct_checkpoint_read(c->checkpoint, &tensor, NULL, whole));
+        bytes = whole;
+    } else {
+        bytes = c->sources[index]->data;
+        if (target != tensor.dtype && (uintptr_t)bytes % element_bytes)
+            bytes = memcpy(ct_reserve(&l->source, &l->source_bytes, size_bytes), bytes, size_bytes);
+    }
+    if (target != tensor.dtype) {
+        void *converted = ct_reserve(&l->target, &l->target_bytes, (size_t)count * ct_dtype_bytes(target));
+        ct_convert_elements(tensor.dtype, bytes, target, converted, count);
+        bytes = converted;
+    }
+    *out_bytes = bytes;
+    return NULL;
+}
+
+/* The step that a path ".../step-7" names, and the folder that it is in (heap); -1 for any other. */
+static int64_t step_of_path(const char *path, char **out_folder)
+{
+    char *copy = ct_strdup(path), *end;
+    size_t length = strlen(copy);
+    while (length > 1 && copy[length - 1] == '/') copy[--length] = 0;
+    const char *slash = strrchr(copy, '/'), *name = slash ? slash + 1 : copy;
+    int64_t step = -1;
+    if (!strncmp(name, "step-", 5) && name[5] >= '0' && name[5] <= '9') {
+        step = strtoll(name + 5, &end, 10);
+        char *folder = ct_path_parent(copy), *same = ct_checkpoint_path(folder, step);
+        const char *base = strrchr(same, '/');
+        if (*end || strcmp(base ? base + 1 : same, name) != 0) step = -1;
+        *out_folder = folder;
+        free(same);
+    }
+    free(copy);
+    return step;
+}
+
+static ct_status *write_target(conversion *c, ct_convert_result *result)
+{
+    const char *target = c->opts->target;
+    char *folder = NULL;
+    int64_t step = step_of_path(target, &folder);
+    ct_checkpoint_save_opts opts = {.num_lanes = ct_workers_count(MAX_LANES),
+                                    .max_file_bytes = c->opts->max_shard_bytes,
+                                    .assets = c->files.assets,
+                                    .num_assets = c->files.num_assets};
+    if (c->opts->dtype) opts.assets = ct_hf_files_for(&c->files, c->opts->dtype, &opts.num_assets);
+    ct_status *status;
+    result->is_step = step >= 0;
+    if (step < 0) {
+        status = ct_checkpoint_export(target, c->tensors, c->num_tensors, give_bytes, c, &opts);
+    } else if (ct_path_exists(target)) {
+        status = ct_error(CT_CODE_ALREADY_EXISTS, "%s exists already; move it away, or choose another", target);
+    } else {
+        char *info = ct_asprintf("{\"n_tokens_seen\": 0, \"model_only\": true, \"model\": \"%s\"}",
+                                 ct_model_family_name(c->model->family));
+        opts.info = info;
+        status = ct_checkpoint_save(folder, step, c->tensors, c->num_tensors, give_bytes, c, &opts);
+        free(info);
+    }
+    free(folder);
+    return status;
+}
+
+ct_status *ct_convert(const ct_convert_opts *opts, ct_convert_result *out_result)
+{
+    *out_result = (ct_convert_result){0};
+    conversion c = {.opts = opts};
+    ct_arena_init(&c.arena);
+    ct_status *status = open_source(&c);
+    if (!status) status = read_model(&c);
+    if (!status) status = list_tensors(&c);
+    if (!status) status = check_tensors(&c);
+    if (!status) status = write_target(&c, out_result);
+    out_result->num_tensors = c.num_tensors;
+    for (size_t i = 0; i < c.num_tensors; i++)
+        out_result->size_bytes +=
+            ct_num_elements(c.tensors[i].sizes, c.tensors[i].rank) * (int64_t)ct_dtype_bytes(c.tensors[i].dtype);
+    for (int i = 0; i < MAX_LANES; i++) {
+        free(c.lanes[i].source);
+        free(c.lanes[i].target);
+    }
+    ct_hf_files_close(&c.files);
+    ct_model_free(c.model);
+    ct_safetensors_close(c.folder);
+    ct_checkpoint_close(c.checkpoint);
+    ct_arena_deinit(&c.arena);
+    return status;
+}
