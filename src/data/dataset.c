@@ -14,6 +14,7 @@ static ct_status *kind_of(const ct_dataset_opts *opts, const ct__files *files, c
 {
     *out_kind = opts->kind;
     if (opts->kind != CT_DATA_AUTO) return NULL;
+    CT_ASSERT(files->paths && files->count);
     *out_kind = ct__kind_of_file(files->paths[0]);
     for (size_t i = 1; i < files->count; i++)
         if (ct__kind_of_file(files->paths[i]) != *out_kind)

@@ -325,6 +325,129 @@ static void test_tokens_errors(void **state)
     free((char *)(uintptr_t)path);
 }
 
+/* One long sequence, of each type: windows that share their last token with the next. */
+static void test_sequence(void **state)
+{
+    const fixture *f = *state;
+    static const struct {
+        const char *type;
+        int bytes;
+    } types[] = {{"I32", 4}, {"U32", 4}, {"U16", 2}};
+    const char *path = ct_path_join(f->folder, "sequence.safetensors");
+    for (size_t t = 0; t < CT_COUNT(types); t++) {
+        enum { COUNT = 11 };
+        char file[256] = {0}, header[128];
+        int length =
+            snprintf(header, sizeof(header), "{\"tokens\":{\"dtype\":\"%s\",\"shape\":[%d],\"data_offsets\":[0,%d]}}",
+                     types[t].type, COUNT, COUNT * types[t].bytes);
+        while ((length + 8) % 4) header[length++] = ' ';
+        file[0] = (char)length;
+        memcpy(file + 8, header, (size_t)length);
+        for (int i = 0; i < COUNT; i++) /* B 1 2 E B 5 6 7 8 E B */
+            for (int b = 0; b < types[t].bytes; b++)
+                file[8 + length + i * types[t].bytes + b] = (char)((i == 0 || i == 4 || i == 10 ? B
+                                                                    : i == 3 || i == 9          ? E
+                                                                                                : i) >>
+                                                                   (8 * b));
+        expect_ok(ct_file_write(path, file, (size_t)(8 + length + COUNT * types[t].bytes)));
+        ct_dataset_opts opts = text_opts(f, &path);
+        opts.kind = CT_DATA_AUTO;
+        ct_dataset *dataset = open_dataset(&opts);
+        assert_int_equal(ct_dataset_num_samples(dataset), 2);
+        assert_int_equal(ct_dataset_num_tokens(dataset), COUNT);
+        ct_batch batch;
+        ct_batch_init(&batch, dataset);
+        expect_ok(ct_dataset_next(dataset, &batch));
+        expect_row(&batch.inputs, 0, ROW(B, 1, 2, E));
+        expect_row(&batch.labels, 0, ROW(1, 2, E, B));
+        expect_row(&batch.inputs, 1, ROW(B, 5, 6, 7));
+        expect_row(&batch.labels, 1, ROW(5, 6, 7, 8));
+        expect_ok(ct_dataset_next(dataset, &batch)); /* the tokens that are left fill no window */
+        expect_row(&batch.inputs, 0, ROW(B, 1, 2, E));
+        ct_dataset_close(dataset);
+
+        opts.seq_len = 5;
+        opts.document_mask = true;
+        dataset = open_dataset(&opts);
+        ct_batch_deinit(&batch);
+        ct_batch_init(&batch, dataset);
+        expect_ok(ct_dataset_next(dataset, &batch));
+        expect_row(&batch.labels, 0, ROW(1, 2, E, -100, 5));
+        expect_row(&batch.segment_ids, 0, ROW(0, 0, 0, 0, 1));
+        expect_row(&batch.positions, 0, ROW(0, 1, 2, 3, 0));
+        expect_row(&batch.inputs, 1, ROW(5, 6, 7, 8, E));
+        expect_row(&batch.labels, 1, ROW(6, 7, 8, E, -100));
+        expect_row(&batch.positions, 1, ROW(0, 1, 2, 3, 4));
+        ct_dataset_close(dataset);
+        opts.vocab_size = 257;
+        dataset = open_dataset(&opts);
+        expect_error(ct_dataset_next(dataset, &batch), CT_CODE_OUT_OF_RANGE, "but row 0 has 257 at 3");
+        ct_dataset_close(dataset);
+        opts.tokenizer = NULL;
+        expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_INVALID_ARGUMENT, "training.document_mask needs");
+        ct_batch_deinit(&batch);
+    }
+    free((char *)(uintptr_t)path);
+}
+
+/* Rows of several files in turn, then an end; documents of texts and rows kept apart. */
+static void test_files_and_masks(void **state)
+{
+    const fixture *f = *state;
+    const char *first = write_tokens(f, (int64_t[]){3, 5}, 2, NULL, CT_DTYPE_S32);
+    const char *second = ct_path_join(f->folder, "more.safetensors");
+    int32_t more[5] = {7, 7, B, 8, 9}, labels[4] = {-100, 8, 9, -100};
+    ct_safetensors_entry entries[2] = {{"tokens", {CT_DTYPE_S32, 2, {1, 5}, more}},
+                                       {"labels", {CT_DTYPE_S32, 2, {1, 4}, labels}}};
+    expect_ok(ct_safetensors_save(second, entries, 2));
+    const char *const paths[] = {first, second};
+    ct_dataset_opts opts = text_opts(f, paths);
+    opts.num_paths = 2;
+    opts.kind = CT_DATA_TOKENS;
+    opts.document_mask = opts.once = true;
+    opts.batch_size = 3;
+    ct_dataset *dataset = open_dataset(&opts);
+    assert_int_equal(ct_dataset_num_samples(dataset), 4);
+    ct_batch batch;
+    ct_batch_init(&batch, dataset);
+    expect_ok(ct_dataset_next(dataset, &batch));
+    expect_row(&batch.inputs, 2, ROW(10, 11, 12, 13));
+    expect_row(&batch.segment_ids, 2, ROW(0, 0, 0, 0));
+    expect_ok(ct_dataset_next(dataset, &batch));
+    assert_int_equal(batch.num_samples, 1);
+    expect_row(&batch.inputs, 0, ROW(7, 7, B, 8));
+    expect_row(&batch.labels, 0, ROW(-100, 8, 9, -100)); /* given ones are taken as they are */
+    expect_row(&batch.segment_ids, 0, ROW(0, 0, 1, 1));
+    expect_row(&batch.positions, 0, ROW(0, 1, 0, 1));
+    expect_row(&batch.labels, 2, ROW(-100, -100, -100, -100));
+    assert_int_equal(batch.num_valid_labels, 2);
+    expect_ok(ct_dataset_next(dataset, &batch));
+    assert_int_equal(batch.num_samples, 0);
+    ct_dataset_close(dataset);
+    free((char *)(uintptr_t)first);
+    free((char *)(uintptr_t)second);
+
+    free(write_file(f, "d/a.txt", "ab")); /* B a b E B c d E: the text's own borders count, also over its end */
+    free(write_file(f, "d/b.txt", "cd"));
+    const char *folder = ct_path_join(f->folder, "d");
+    opts = text_opts(f, &folder);
+    opts.seq_len = 6;
+    opts.document_mask = true;
+    dataset = open_dataset(&opts);
+    ct_batch_deinit(&batch);
+    ct_batch_init(&batch, dataset);
+    expect_ok(ct_dataset_next(dataset, &batch));
+    expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', E, B, 'c'));
+    expect_row(&batch.labels, 0, ROW('a', 'b', E, -100, 'c', 'd'));
+    expect_row(&batch.inputs, 1, ROW('d', E, B, 'a', 'b', E));
+    expect_row(&batch.labels, 1, ROW(E, -100, 'a', 'b', E, -100));
+    expect_row(&batch.segment_ids, 1, ROW(0, 0, 1, 1, 1, 1));
+    expect_row(&batch.positions, 1, ROW(0, 1, 0, 1, 2, 3));
+    ct_batch_deinit(&batch);
+    ct_dataset_close(dataset);
+    free((char *)(uintptr_t)folder);
+}
+
 static void test_position(void **state)
 {
     const fixture *f = *state;
@@ -384,9 +507,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_text_runs_on),  TEST(test_text_paths),      TEST(test_text_errors),
-        TEST(test_shuffle),       TEST(test_tokens_in_order), TEST(test_tokens_with_labels),
-        TEST(test_tokens_errors), TEST(test_position),        TEST(test_unigram_entropy),
+        TEST(test_text_runs_on),    TEST(test_text_paths),         TEST(test_text_errors),     TEST(test_shuffle),
+        TEST(test_tokens_in_order), TEST(test_tokens_with_labels), TEST(test_tokens_errors),   TEST(test_sequence),
+        TEST(test_files_and_masks), TEST(test_position),           TEST(test_unigram_entropy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

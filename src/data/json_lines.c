@@ -42,7 +42,7 @@ static ct_status *fill(json_lines *lines)
         return ct_error(CT_CODE_DATA_LOSS, "%s: the line at byte %lld is longer than %d MiB",
                         ct_byte_stream_path(lines->stream), (long long)lines->offset, CT__MAX_RECORD_BYTES >> 20);
     if (lines->capacity - lines->end < BLOCK_BYTES) {
-        lines->capacity = CT_MAX(lines->capacity * 2, (size_t)BLOCK_BYTES * 2);
+        lines->capacity *= 2;
         lines->buffer = ct_realloc(lines->buffer, lines->capacity);
     }
     size_t count;
@@ -102,5 +102,7 @@ ct__record_reader *ct__json_lines_new(ct_byte_stream *stream)
     json_lines *lines = ct_alloc_zeroed(1, sizeof(*lines));
     lines->base.class = &class;
     lines->stream = stream;
+    lines->capacity = (size_t)BLOCK_BYTES * 2;
+    lines->buffer = ct_alloc(lines->capacity);
     return &lines->base;
 }
