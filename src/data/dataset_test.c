@@ -1,8 +1,7 @@
-#include "base/testing.h"
+#include "data/testing.h"
 
 #include <math.h>
 
-#include "data/dataset.h"
 #include "formats/safetensors.h"
 
 /* A folder with files, and the dataset options of these tests. */
@@ -50,37 +49,12 @@ static ct_dataset_opts text_opts(const fixture *f, const char *const *path)
                              .tokenizer = f->tokenizer};
 }
 
-static ct_dataset *open_dataset(const ct_dataset_opts *opts)
+static char *place_of(const ct_dataset *dataset)
 {
-    ct_dataset *dataset;
-    expect_ok(ct_dataset_open(opts, &dataset));
-    return dataset;
-}
-
-static void expect_row(const ct_array *array, int64_t row, const int32_t *wanted)
-{
-    assert_memory_equal((const int32_t *)array->data + row * array->sizes[1], wanted,
-                        (size_t)array->sizes[1] * sizeof(int32_t));
-}
-
-static char *state_text(const ct_dataset *dataset)
-{
-    ct_json_writer *writer = ct_json_writer_new();
     ct_data_state *state = ct_dataset_state(dataset);
-    ct_data_state_write(state, writer, NULL);
+    char *text = ct_test_state_text(state);
     ct_data_state_free(state);
-    char *text = ct_json_writer_text(writer, false);
-    ct_json_writer_free(writer);
     return text;
-}
-
-static ct_status *restore(ct_dataset *dataset, const char *text)
-{
-    ct_json *json;
-    expect_ok(ct_json_parse(text, strlen(text), "state", &json));
-    ct_status *status = ct_dataset_restore(dataset, ct_json_root(json));
-    ct_json_free(json);
-    return status;
 }
 
 #define ROW(...) ((const int32_t[]){__VA_ARGS__})
@@ -91,39 +65,39 @@ static void test_text_runs_on(void **state)
     const fixture *f = *state;
     const char *path = write_file(f, "a.txt", "abcdefgh"); /* B a b c d e f g h E: ten tokens */
     ct_dataset_opts opts = text_opts(f, &path);
-    ct_dataset *dataset = open_dataset(&opts);
+    ct_dataset *dataset = ct_test_dataset_open(&opts);
     assert_int_equal(ct_dataset_num_tokens(dataset), 10);
     assert_int_equal(ct_dataset_num_samples(dataset), 2);
     ct_batch batch;
     ct_batch_init(&batch, dataset);
     expect_ok(ct_dataset_next(dataset, &batch));
-    expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', 'c'));
-    expect_row(&batch.labels, 0, ROW('a', 'b', 'c', 'd'));
-    expect_row(&batch.inputs, 1, ROW('d', 'e', 'f', 'g'));
-    expect_row(&batch.labels, 1, ROW('e', 'f', 'g', 'h'));
-    expect_row(&batch.positions, 1, ROW(0, 1, 2, 3));
-    expect_row(&batch.segment_ids, 1, ROW(0, 0, 0, 0));
+    ct_test_expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', 'c'));
+    ct_test_expect_row(&batch.labels, 0, ROW('a', 'b', 'c', 'd'));
+    ct_test_expect_row(&batch.inputs, 1, ROW('d', 'e', 'f', 'g'));
+    ct_test_expect_row(&batch.labels, 1, ROW('e', 'f', 'g', 'h'));
+    ct_test_expect_row(&batch.positions, 1, ROW(0, 1, 2, 3));
+    ct_test_expect_row(&batch.segment_ids, 1, ROW(0, 0, 0, 0));
     assert_int_equal(batch.num_valid_labels, 8);
     assert_int_equal(batch.epoch, 0);
     expect_ok(ct_dataset_next(dataset, &batch)); /* over the end of the text */
-    expect_row(&batch.inputs, 0, ROW('h', E, B, 'a'));
-    expect_row(&batch.labels, 0, ROW(E, B, 'a', 'b'));
-    expect_row(&batch.inputs, 1, ROW('b', 'c', 'd', 'e'));
+    ct_test_expect_row(&batch.inputs, 0, ROW('h', E, B, 'a'));
+    ct_test_expect_row(&batch.labels, 0, ROW(E, B, 'a', 'b'));
+    ct_test_expect_row(&batch.inputs, 1, ROW('b', 'c', 'd', 'e'));
     assert_int_equal(batch.epoch, 0);
     expect_ok(ct_dataset_next(dataset, &batch));
     assert_int_equal(batch.epoch, 1); /* sample 4 begins at token 16 */
     assert_int_equal(batch.first_sample, 4);
 
     /* Far away: the number of tokens before overflows nothing; 10 samples are 4 rounds. */
-    char *place = state_text(dataset), *number = strstr(place, "\"num_samples\":6");
+    char *place = place_of(dataset), *number = strstr(place, "\"num_samples\":6");
     assert_non_null(number);
     char *far = ct_asprintf("%.*s\"num_samples\":%lld%s", (int)(number - place), place,
                             (long long)(INT64_MAX / 10 * 10 - 10), number + strlen("\"num_samples\":6"));
-    expect_ok(restore(dataset, far));
+    expect_ok(ct_test_restore(dataset, far));
     free(place);
     free(far);
     expect_ok(ct_dataset_next(dataset, &batch));
-    expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', 'c'));
+    ct_test_expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', 'c'));
     ct_batch_deinit(&batch);
     ct_dataset_close(dataset);
     free((char *)(uintptr_t)path);
@@ -138,20 +112,20 @@ static void test_text_paths(void **state)
     free(write_file(f, "t/empty.txt", ""));
     const char *path = ct_path_join(f->folder, "t");
     ct_dataset_opts opts = text_opts(f, &path);
-    ct_dataset *dataset = open_dataset(&opts);
+    ct_dataset *dataset = ct_test_dataset_open(&opts);
     assert_int_equal(ct_dataset_num_tokens(dataset), 8); /* B a a E B b b E */
     ct_batch batch;
     ct_batch_init(&batch, dataset);
     expect_ok(ct_dataset_next(dataset, &batch));
-    expect_row(&batch.inputs, 0, ROW(B, 'a', 'a', E));
-    expect_row(&batch.inputs, 1, ROW(B, 'b', 'b', E));
+    ct_test_expect_row(&batch.inputs, 0, ROW(B, 'a', 'a', E));
+    ct_test_expect_row(&batch.inputs, 1, ROW(B, 'b', 'b', E));
     ct_batch_deinit(&batch);
     ct_dataset_close(dataset);
     free((char *)(uintptr_t)path);
 
     opts.seq_len = 3;
     path = ct_path_join(f->folder, "t/b*.txt");
-    dataset = open_dataset(&opts);
+    dataset = ct_test_dataset_open(&opts);
     assert_int_equal(ct_dataset_num_tokens(dataset), 4);
     ct_dataset_close(dataset);
     free((char *)(uintptr_t)path);
@@ -192,9 +166,9 @@ static void test_shuffle(void **state)
     ct_dataset_opts opts = text_opts(f, &path);
     opts.shuffle = true;
     opts.batch_size = 50;
-    ct_dataset *dataset = open_dataset(&opts), *again = open_dataset(&opts);
+    ct_dataset *dataset = ct_test_dataset_open(&opts), *again = ct_test_dataset_open(&opts);
     opts.seed = 7;
-    ct_dataset *other = open_dataset(&opts);
+    ct_dataset *other = ct_test_dataset_open(&opts);
     assert_int_equal(ct_dataset_num_samples(dataset), 50);
     ct_batch batches[3][2];
     for (int e = 0; e < 2; e++) {
@@ -249,22 +223,22 @@ static void test_tokens_in_order(void **state)
     const char *path = write_tokens(f, (int64_t[]){3, 5}, 2, NULL, CT_DTYPE_S32);
     ct_dataset_opts opts = text_opts(f, &path);
     opts.kind = CT_DATA_TOKENS;
-    ct_dataset *dataset = open_dataset(&opts);
+    ct_dataset *dataset = ct_test_dataset_open(&opts);
     ct_batch batch;
     ct_batch_init(&batch, dataset);
     expect_ok(ct_dataset_next(dataset, &batch));
-    expect_row(&batch.inputs, 1, ROW(5, 6, 7, 8));
-    expect_row(&batch.labels, 1, ROW(6, 7, 8, 9));
+    ct_test_expect_row(&batch.inputs, 1, ROW(5, 6, 7, 8));
+    ct_test_expect_row(&batch.labels, 1, ROW(6, 7, 8, 9));
     expect_ok(ct_dataset_next(dataset, &batch)); /* the third row, then the first again */
-    expect_row(&batch.inputs, 0, ROW(10, 11, 12, 13));
-    expect_row(&batch.inputs, 1, ROW(0, 1, 2, 3));
+    ct_test_expect_row(&batch.inputs, 0, ROW(10, 11, 12, 13));
+    ct_test_expect_row(&batch.inputs, 1, ROW(0, 1, 2, 3));
     expect_ok(ct_dataset_next(dataset, &batch));
     assert_int_equal(batch.epoch, 1);
     assert_int_equal(batch.first_sample, 4);
     ct_dataset_close(dataset);
 
     opts.vocab_size = 8;
-    dataset = open_dataset(&opts);
+    dataset = ct_test_dataset_open(&opts);
     expect_error(ct_dataset_next(dataset, &batch), CT_CODE_OUT_OF_RANGE,
                  "tokens must be in [0, 8), the model's vocabulary, but row 1 has 8 at 3");
     expect_error(ct_dataset_next(dataset, &batch), CT_CODE_OUT_OF_RANGE, "row 1 has 8 at 3"); /* and ever after */
@@ -280,14 +254,14 @@ static void test_tokens_with_labels(void **state)
     const char *path = write_tokens(f, (int64_t[]){2, 2, 5}, 3, (int64_t[]){2, 2, 4}, CT_DTYPE_S32);
     ct_dataset_opts opts = text_opts(f, &path);
     opts.kind = CT_DATA_TOKENS;
-    ct_dataset *dataset = open_dataset(&opts);
+    ct_dataset *dataset = ct_test_dataset_open(&opts);
     assert_int_equal(ct_dataset_num_samples(dataset), 4);
     ct_batch batch;
     ct_batch_init(&batch, dataset);
     expect_ok(ct_dataset_next(dataset, &batch));
-    expect_row(&batch.inputs, 0, ROW(0, 1, 2, 3));
-    expect_row(&batch.labels, 0, ROW(-100, 101, 102, -100));
-    expect_row(&batch.labels, 1, ROW(104, 105, -100, 107));
+    ct_test_expect_row(&batch.inputs, 0, ROW(0, 1, 2, 3));
+    ct_test_expect_row(&batch.labels, 0, ROW(-100, 101, 102, -100));
+    ct_test_expect_row(&batch.labels, 1, ROW(104, 105, -100, 107));
     assert_int_equal(batch.num_valid_labels, 5);
     ct_batch_deinit(&batch);
     ct_dataset_close(dataset);
@@ -352,35 +326,35 @@ static void test_sequence(void **state)
         expect_ok(ct_file_write(path, file, (size_t)(8 + length + COUNT * types[t].bytes)));
         ct_dataset_opts opts = text_opts(f, &path);
         opts.kind = CT_DATA_AUTO;
-        ct_dataset *dataset = open_dataset(&opts);
+        ct_dataset *dataset = ct_test_dataset_open(&opts);
         assert_int_equal(ct_dataset_num_samples(dataset), 2);
         assert_int_equal(ct_dataset_num_tokens(dataset), COUNT);
         ct_batch batch;
         ct_batch_init(&batch, dataset);
         expect_ok(ct_dataset_next(dataset, &batch));
-        expect_row(&batch.inputs, 0, ROW(B, 1, 2, E));
-        expect_row(&batch.labels, 0, ROW(1, 2, E, B));
-        expect_row(&batch.inputs, 1, ROW(B, 5, 6, 7));
-        expect_row(&batch.labels, 1, ROW(5, 6, 7, 8));
+        ct_test_expect_row(&batch.inputs, 0, ROW(B, 1, 2, E));
+        ct_test_expect_row(&batch.labels, 0, ROW(1, 2, E, B));
+        ct_test_expect_row(&batch.inputs, 1, ROW(B, 5, 6, 7));
+        ct_test_expect_row(&batch.labels, 1, ROW(5, 6, 7, 8));
         expect_ok(ct_dataset_next(dataset, &batch)); /* the tokens that are left fill no window */
-        expect_row(&batch.inputs, 0, ROW(B, 1, 2, E));
+        ct_test_expect_row(&batch.inputs, 0, ROW(B, 1, 2, E));
         ct_dataset_close(dataset);
 
         opts.seq_len = 5;
         opts.document_mask = true;
-        dataset = open_dataset(&opts);
+        dataset = ct_test_dataset_open(&opts);
         ct_batch_deinit(&batch);
         ct_batch_init(&batch, dataset);
         expect_ok(ct_dataset_next(dataset, &batch));
-        expect_row(&batch.labels, 0, ROW(1, 2, E, -100, 5));
-        expect_row(&batch.segment_ids, 0, ROW(0, 0, 0, 0, 1));
-        expect_row(&batch.positions, 0, ROW(0, 1, 2, 3, 0));
-        expect_row(&batch.inputs, 1, ROW(5, 6, 7, 8, E));
-        expect_row(&batch.labels, 1, ROW(6, 7, 8, E, -100));
-        expect_row(&batch.positions, 1, ROW(0, 1, 2, 3, 4));
+        ct_test_expect_row(&batch.labels, 0, ROW(1, 2, E, -100, 5));
+        ct_test_expect_row(&batch.segment_ids, 0, ROW(0, 0, 0, 0, 1));
+        ct_test_expect_row(&batch.positions, 0, ROW(0, 1, 2, 3, 0));
+        ct_test_expect_row(&batch.inputs, 1, ROW(5, 6, 7, 8, E));
+        ct_test_expect_row(&batch.labels, 1, ROW(6, 7, 8, E, -100));
+        ct_test_expect_row(&batch.positions, 1, ROW(0, 1, 2, 3, 4));
         ct_dataset_close(dataset);
         opts.vocab_size = 257;
-        dataset = open_dataset(&opts);
+        dataset = ct_test_dataset_open(&opts);
         expect_error(ct_dataset_next(dataset, &batch), CT_CODE_OUT_OF_RANGE, "but row 0 has 257 at 3");
         ct_dataset_close(dataset);
         opts.tokenizer = NULL;
@@ -406,20 +380,20 @@ static void test_files_and_masks(void **state)
     opts.kind = CT_DATA_TOKENS;
     opts.document_mask = opts.once = true;
     opts.batch_size = 3;
-    ct_dataset *dataset = open_dataset(&opts);
+    ct_dataset *dataset = ct_test_dataset_open(&opts);
     assert_int_equal(ct_dataset_num_samples(dataset), 4);
     ct_batch batch;
     ct_batch_init(&batch, dataset);
     expect_ok(ct_dataset_next(dataset, &batch));
-    expect_row(&batch.inputs, 2, ROW(10, 11, 12, 13));
-    expect_row(&batch.segment_ids, 2, ROW(0, 0, 0, 0));
+    ct_test_expect_row(&batch.inputs, 2, ROW(10, 11, 12, 13));
+    ct_test_expect_row(&batch.segment_ids, 2, ROW(0, 0, 0, 0));
     expect_ok(ct_dataset_next(dataset, &batch));
     assert_int_equal(batch.num_samples, 1);
-    expect_row(&batch.inputs, 0, ROW(7, 7, B, 8));
-    expect_row(&batch.labels, 0, ROW(-100, 8, 9, -100)); /* given ones are taken as they are */
-    expect_row(&batch.segment_ids, 0, ROW(0, 0, 1, 1));
-    expect_row(&batch.positions, 0, ROW(0, 1, 0, 1));
-    expect_row(&batch.labels, 2, ROW(-100, -100, -100, -100));
+    ct_test_expect_row(&batch.inputs, 0, ROW(7, 7, B, 8));
+    ct_test_expect_row(&batch.labels, 0, ROW(-100, 8, 9, -100)); /* given ones are taken as they are */
+    ct_test_expect_row(&batch.segment_ids, 0, ROW(0, 0, 1, 1));
+    ct_test_expect_row(&batch.positions, 0, ROW(0, 1, 0, 1));
+    ct_test_expect_row(&batch.labels, 2, ROW(-100, -100, -100, -100));
     assert_int_equal(batch.num_valid_labels, 2);
     expect_ok(ct_dataset_next(dataset, &batch));
     assert_int_equal(batch.num_samples, 0);
@@ -433,16 +407,16 @@ static void test_files_and_masks(void **state)
     opts = text_opts(f, &folder);
     opts.seq_len = 6;
     opts.document_mask = true;
-    dataset = open_dataset(&opts);
+    dataset = ct_test_dataset_open(&opts);
     ct_batch_deinit(&batch);
     ct_batch_init(&batch, dataset);
     expect_ok(ct_dataset_next(dataset, &batch));
-    expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', E, B, 'c'));
-    expect_row(&batch.labels, 0, ROW('a', 'b', E, -100, 'c', 'd'));
-    expect_row(&batch.inputs, 1, ROW('d', E, B, 'a', 'b', E));
-    expect_row(&batch.labels, 1, ROW(E, -100, 'a', 'b', E, -100));
-    expect_row(&batch.segment_ids, 1, ROW(0, 0, 1, 1, 1, 1));
-    expect_row(&batch.positions, 1, ROW(0, 1, 0, 1, 2, 3));
+    ct_test_expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', E, B, 'c'));
+    ct_test_expect_row(&batch.labels, 0, ROW('a', 'b', E, -100, 'c', 'd'));
+    ct_test_expect_row(&batch.inputs, 1, ROW('d', E, B, 'a', 'b', E));
+    ct_test_expect_row(&batch.labels, 1, ROW(E, -100, 'a', 'b', E, -100));
+    ct_test_expect_row(&batch.segment_ids, 1, ROW(0, 0, 1, 1, 1, 1));
+    ct_test_expect_row(&batch.positions, 1, ROW(0, 1, 0, 1, 2, 3));
     ct_batch_deinit(&batch);
     ct_dataset_close(dataset);
     free((char *)(uintptr_t)folder);
@@ -455,16 +429,16 @@ static void test_position(void **state)
     ct_dataset_opts opts = text_opts(f, &path);
     opts.shuffle = true;
     opts.seed = UINT64_MAX;
-    ct_dataset *dataset = open_dataset(&opts);
+    ct_dataset *dataset = ct_test_dataset_open(&opts);
     ct_batch batch, resumed;
     ct_batch_init(&batch, dataset);
     ct_batch_init(&resumed, dataset);
     for (int i = 0; i < 9; i++) expect_ok(ct_dataset_next(dataset, &batch));
-    char *text = state_text(dataset);
+    char *text = place_of(dataset);
     expect_ok(ct_dataset_next(dataset, &batch));
 
-    ct_dataset *second = open_dataset(&opts);
-    expect_ok(restore(second, text));
+    ct_dataset *second = ct_test_dataset_open(&opts);
+    expect_ok(ct_test_restore(second, text));
     expect_ok(ct_dataset_next(second, &resumed));
     assert_int_equal(resumed.first_sample, 18);
     assert_memory_equal(batch.inputs.data, resumed.inputs.data, ct_array_bytes(&batch.inputs));
@@ -472,17 +446,17 @@ static void test_position(void **state)
     ct_dataset_close(second);
 
     opts.seed = 1;
-    second = open_dataset(&opts);
-    expect_error(restore(second, text), CT_CODE_FAILED_PRECONDITION, "seed = -1, but now it is 1");
+    second = ct_test_dataset_open(&opts);
+    expect_error(ct_test_restore(second, text), CT_CODE_FAILED_PRECONDITION, "seed = -1, but now it is 1");
     ct_dataset_close(second);
     opts.shuffle = false;
-    second = open_dataset(&opts);
-    expect_error(restore(second, text), CT_CODE_FAILED_PRECONDITION, "shuffle = 1, but now it is 0");
+    second = ct_test_dataset_open(&opts);
+    expect_error(ct_test_restore(second, text), CT_CODE_FAILED_PRECONDITION, "shuffle = 1, but now it is 0");
     ct_dataset_close(second);
     opts.seq_len = 5;
-    second = open_dataset(&opts);
-    expect_error(restore(second, text), CT_CODE_FAILED_PRECONDITION, "seq_len = 4, but now it is 5");
-    expect_error(restore(second, "{}"), CT_CODE_NOT_FOUND, "seq_len is required");
+    second = ct_test_dataset_open(&opts);
+    expect_error(ct_test_restore(second, text), CT_CODE_FAILED_PRECONDITION, "seq_len = 4, but now it is 5");
+    expect_error(ct_test_restore(second, "{}"), CT_CODE_NOT_FOUND, "seq_len is required");
     ct_dataset_close(second);
     free(text);
     ct_batch_deinit(&batch);
@@ -496,7 +470,7 @@ static void test_unigram_entropy(void **state)
     const fixture *f = *state;
     const char *path = write_file(f, "e.txt", "aaaabb"); /* with B and E: 4, 2, 1, 1 of 8 */
     ct_dataset_opts opts = text_opts(f, &path);
-    ct_dataset *dataset = open_dataset(&opts);
+    ct_dataset *dataset = ct_test_dataset_open(&opts);
     double nats = ct_dataset_unigram_entropy(dataset);
     assert_true(fabs(nats - 1.75 * log(2)) < 1e-12);
     ct_dataset_close(dataset);

@@ -139,14 +139,14 @@ static ct_status *encode(const ct_dataset_opts *opts, const record_view *view, c
                              &(ct_tokenizer_encode_opts){.add_eos = true}, true);
 }
 
-static ct_status *check_ids(const ct_dataset_opts *opts, const ct__tokens *tokens, const char *where)
+ct_status *ct__ids_check(const ct_dataset_opts *opts, const int32_t *ids, size_t count, const char *where)
 {
-    for (size_t i = 0; i < tokens->count; i++)
-        if (tokens->ids[i] < 0 || tokens->ids[i] >= opts->vocab_size)
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] < 0 || ids[i] >= opts->vocab_size)
             return ct_error(
                 CT_CODE_OUT_OF_RANGE,
                 "%s: token %zu is id %d, but the model's vocabulary has only %lld ids; tokenizer %s needs %d", where, i,
-                tokens->ids[i], (long long)opts->vocab_size, ct_tokenizer_name(opts->tokenizer),
+                ids[i], (long long)opts->vocab_size, ct_tokenizer_name(opts->tokenizer),
                 ct_tokenizer_vocab_size(opts->tokenizer));
     return NULL;
 }
@@ -164,7 +164,7 @@ ct_status *ct__document_make(const ct_dataset_opts *opts, const ct__columns *col
         CT_TRY_OUT(ct_json_as_object(ct_json_root(json), &view.root));
     }
     CT_TRY_OUT(encode(opts, &view, where, &tokens));
-    CT_TRY_OUT(check_ids(opts, &tokens, where));
+    CT_TRY_OUT(ct__ids_check(opts, tokens.ids, tokens.count, where));
     out_document->tokens = tokens.ids;
     out_document->in_loss = tokens.in_loss;
     out_document->num_tokens = (int64_t)tokens.count;

@@ -23,6 +23,9 @@ bool ct__columns_are_masked(const ct__columns *columns); /* prompts or messages:
 CT_MUST_USE ct_status *ct__document_make(const ct_dataset_opts *opts, const ct__columns *columns,
                                          const ct__record *record, const char *where, ct__document *out_document);
 
+/* Errors: OUT_OF_RANGE naming where, and the first id that the model's vocabulary has not. */
+CT_MUST_USE ct_status *ct__ids_check(const ct_dataset_opts *opts, const int32_t *ids, size_t count, const char *where);
+
 /* Ids on their way into a document. */
 typedef struct ct__tokens {
     int32_t *ids;

@@ -1,5 +1,5 @@
 /* Sources of documents: what comes, the same for any number of threads and from any place that was saved. */
-#include "base/testing.h"
+#include "data/testing.h"
 
 #include "base/log.h"
 #include "data/loader.h"
@@ -38,31 +38,6 @@ static ct_dataset_opts options(const char *const *path)
                              .packing_bins = 3};
 }
 
-static ct_dataset *open_dataset(const ct_dataset_opts *opts)
-{
-    ct_dataset *dataset;
-    expect_ok(ct_dataset_open(opts, &dataset));
-    return dataset;
-}
-
-static char *state_text(const ct_data_state *state)
-{
-    ct_json_writer *writer = ct_json_writer_new();
-    ct_data_state_write(state, writer, NULL);
-    char *text = ct_json_writer_text(writer, false);
-    ct_json_writer_free(writer);
-    return text;
-}
-
-static ct_status *restore(ct_dataset *dataset, const char *text)
-{
-    ct_json *json;
-    expect_ok(ct_json_parse(text, strlen(text), "state", &json));
-    ct_status *status = ct_dataset_restore(dataset, ct_json_root(json));
-    ct_json_free(json);
-    return status;
-}
-
 /* Batches as they come, and the state behind each. */
 typedef struct record {
     int32_t *rows; /* [batch][input, label, position, segment][sample][token] */
@@ -84,19 +59,19 @@ static void copy_batch(const ct_batch *batch, int32_t *out)
 
 static record take(const ct_dataset_opts *opts, int count)
 {
-    ct_dataset *dataset = open_dataset(opts);
+    ct_dataset *dataset = ct_test_dataset_open(opts);
     ct_batch batch;
     ct_batch_init(&batch, dataset);
     size_t numbers = 4 * array_bytes(&batch) / sizeof(int32_t);
     record all = {ct_alloc((size_t)count * numbers * sizeof(int32_t)), ct_alloc((size_t)(count + 1) * sizeof(char *)),
                   count};
     ct_data_state *state = ct_dataset_state(dataset);
-    all.states[0] = state_text(state);
+    all.states[0] = ct_test_state_text(state);
     ct_data_state_free(state);
     for (int i = 0; i < count; i++) {
         expect_ok(ct_dataset_next(dataset, &batch));
         copy_batch(&batch, all.rows + (size_t)i * numbers);
-        all.states[i + 1] = state_text(batch.state);
+        all.states[i + 1] = ct_test_state_text(batch.state);
     }
     ct_batch_deinit(&batch);
     ct_dataset_close(dataset);
@@ -120,7 +95,7 @@ static void expect_threads(const ct_dataset_opts *opts, const record *all, int n
 {
     ct_dataset_opts with = *opts;
     with.num_workers = num_workers;
-    ct_dataset *dataset = open_dataset(&with);
+    ct_dataset *dataset = ct_test_dataset_open(&with);
     ct_loader *loader;
     expect_ok(ct_loader_new(dataset, 2, &loader));
     int32_t *numbers = ct_alloc(batch_numbers(opts) * sizeof(int32_t));
@@ -130,7 +105,7 @@ static void expect_threads(const ct_dataset_opts *opts, const record *all, int n
         copy_batch(batch, numbers);
         assert_memory_equal(numbers, all->rows + (size_t)i * batch_numbers(opts),
                             batch_numbers(opts) * sizeof(int32_t));
-        char *text = state_text(batch->state);
+        char *text = ct_test_state_text(batch->state);
         assert_string_equal(text, all->states[i + 1]);
         free(text);
     }
@@ -146,11 +121,11 @@ static void expect_resumed(const ct_dataset_opts *opts, const record *all, int f
     ct_dataset_opts with = *opts;
     with.batch_size = batch_size;
     with.num_workers = from % 3;
-    ct_dataset *dataset = open_dataset(&with);
+    ct_dataset *dataset = ct_test_dataset_open(&with);
     ct_batch batch;
     ct_batch_init(&batch, dataset);
     if (from % 2) expect_ok(ct_dataset_next(dataset, &batch)); /* wherever it stood before */
-    expect_ok(restore(dataset, all->states[from]));
+    expect_ok(ct_test_restore(dataset, all->states[from]));
     size_t row = (size_t)opts->seq_len, batch_rows = (size_t)opts->batch_size;
     for (size_t sample = 0; sample < (size_t)count * batch_rows; sample += (size_t)batch_size) {
         expect_ok(ct_dataset_next(dataset, &batch));
@@ -162,7 +137,7 @@ static void expect_resumed(const ct_dataset_opts *opts, const record *all, int f
                 assert_memory_equal((const int32_t *)arrays[a]->data + s * row, wanted, row * sizeof(int32_t));
             }
         if ((sample + (size_t)batch_size) % batch_rows == 0) {
-            char *text = state_text(batch.state);
+            char *text = ct_test_state_text(batch.state);
             assert_string_equal(text, all->states[(size_t)from + (sample + (size_t)batch_size) / batch_rows]);
             free(text);
         }
@@ -275,17 +250,12 @@ static char *write_lines(const char *folder, const char *name, const char *text)
     return path;
 }
 
-static void expect_row(const ct_array *array, int64_t row, const int32_t *wanted)
-{
-    assert_memory_equal((const int32_t *)array->data + row * array->sizes[1], wanted,
-                        (size_t)array->sizes[1] * sizeof(int32_t));
-}
 #define ROW(...) ((const int32_t[]){__VA_ARGS__})
 enum { I = CT_IGNORED_LABEL };
 
 static ct_batch first_batch(const ct_dataset_opts *opts)
 {
-    ct_dataset *dataset = open_dataset(opts);
+    ct_dataset *dataset = ct_test_dataset_open(opts);
     ct_batch batch;
     ct_batch_init(&batch, dataset);
     expect_ok(ct_dataset_next(dataset, &batch));
@@ -303,32 +273,32 @@ static void test_concat(void **state)
     ct_dataset_opts opts = options(&path);
     opts.seq_len = 5;
     ct_batch batch = first_batch(&opts); /* B a b E B c d e f g h E B i E B a b ... */
-    expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', E, B));
-    expect_row(&batch.labels, 0, ROW('a', 'b', E, B, 'c'));
-    expect_row(&batch.positions, 0, ROW(0, 1, 2, 3, 4));
-    expect_row(&batch.segment_ids, 0, ROW(0, 0, 0, 0, 0));
-    expect_row(&batch.inputs, 1, ROW('c', 'd', 'e', 'f', 'g'));
-    expect_row(&batch.inputs, 2, ROW('h', E, B, 'i', E));
-    expect_row(&batch.labels, 2, ROW(E, B, 'i', E, B));
+    ct_test_expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', E, B));
+    ct_test_expect_row(&batch.labels, 0, ROW('a', 'b', E, B, 'c'));
+    ct_test_expect_row(&batch.positions, 0, ROW(0, 1, 2, 3, 4));
+    ct_test_expect_row(&batch.segment_ids, 0, ROW(0, 0, 0, 0, 0));
+    ct_test_expect_row(&batch.inputs, 1, ROW('c', 'd', 'e', 'f', 'g'));
+    ct_test_expect_row(&batch.inputs, 2, ROW('h', E, B, 'i', E));
+    ct_test_expect_row(&batch.labels, 2, ROW(E, B, 'i', E, B));
     ct_batch_deinit(&batch);
 
     opts.document_mask = true; /* pairs within documents: ba ab bE | Bc cd de ef fg gh hE | Bi iE */
     batch = first_batch(&opts);
-    expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', B, 'c'));
-    expect_row(&batch.labels, 0, ROW('a', 'b', E, 'c', 'd'));
-    expect_row(&batch.positions, 0, ROW(0, 1, 2, 0, 1));
-    expect_row(&batch.segment_ids, 0, ROW(0, 0, 0, 1, 1));
-    expect_row(&batch.inputs, 1, ROW('d', 'e', 'f', 'g', 'h'));
-    expect_row(&batch.positions, 1, ROW(0, 1, 2, 3, 4));
-    expect_row(&batch.labels, 2, ROW('i', E, 'a', 'b', E));
+    ct_test_expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', B, 'c'));
+    ct_test_expect_row(&batch.labels, 0, ROW('a', 'b', E, 'c', 'd'));
+    ct_test_expect_row(&batch.positions, 0, ROW(0, 1, 2, 0, 1));
+    ct_test_expect_row(&batch.segment_ids, 0, ROW(0, 0, 0, 1, 1));
+    ct_test_expect_row(&batch.inputs, 1, ROW('d', 'e', 'f', 'g', 'h'));
+    ct_test_expect_row(&batch.positions, 1, ROW(0, 1, 2, 3, 4));
+    ct_test_expect_row(&batch.labels, 2, ROW('i', E, 'a', 'b', E));
     ct_batch_deinit(&batch);
 
     opts.once = true; /* 12 pairs: the third sample is filled up */
     batch = first_batch(&opts);
     assert_int_equal(batch.num_samples, 3);
     assert_int_equal(batch.num_valid_labels, 12);
-    expect_row(&batch.labels, 2, ROW('i', E, I, I, I));
-    expect_row(&batch.segment_ids, 2, ROW(0, 0, 1, 1, 1));
+    ct_test_expect_row(&batch.labels, 2, ROW('i', E, I, I, I));
+    ct_test_expect_row(&batch.segment_ids, 2, ROW(0, 0, 1, 1, 1));
     ct_batch_deinit(&batch);
     free((char *)(uintptr_t)path);
     ct_test_folder_free(folder);
@@ -347,30 +317,30 @@ static void test_first_fit(void **state)
     opts.packing_bins = 2;
     opts.once = true;
     opts.document_mask = true;
-    ct_dataset *dataset = open_dataset(&opts);
+    ct_dataset *dataset = ct_test_dataset_open(&opts);
     ct_batch batch;
     ct_batch_init(&batch, dataset);
     expect_ok(ct_dataset_next(dataset, &batch));
     /* abcd and q in the first (7 pairs), nop in the second; rstuv fits in none, so the first goes; wx to nop. */
-    expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', 'c', 'd', B, 'q', E));
-    expect_row(&batch.labels, 0, ROW('a', 'b', 'c', 'd', E, 'q', E, I));
-    expect_row(&batch.segment_ids, 0, ROW(0, 0, 0, 0, 0, 1, 1, 2));
-    expect_row(&batch.positions, 0, ROW(0, 1, 2, 3, 4, 0, 1, 0));
-    expect_row(&batch.inputs, 1, ROW(B, 'r', 's', 't', 'u', 'v', E, E));
-    expect_row(&batch.inputs, 2, ROW(B, 'n', 'o', 'p', B, 'w', 'x', E));
+    ct_test_expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', 'c', 'd', B, 'q', E));
+    ct_test_expect_row(&batch.labels, 0, ROW('a', 'b', 'c', 'd', E, 'q', E, I));
+    ct_test_expect_row(&batch.segment_ids, 0, ROW(0, 0, 0, 0, 0, 1, 1, 2));
+    ct_test_expect_row(&batch.positions, 0, ROW(0, 1, 2, 3, 4, 0, 1, 0));
+    ct_test_expect_row(&batch.inputs, 1, ROW(B, 'r', 's', 't', 'u', 'v', E, E));
+    ct_test_expect_row(&batch.inputs, 2, ROW(B, 'n', 'o', 'p', B, 'w', 'x', E));
     assert_int_equal(batch.num_samples, 3);
     int64_t num_broken, num_too_long;
     ct_data_state_left_out(batch.state, &num_broken, &num_too_long);
     assert_int_equal(num_broken, 0);
     assert_int_equal(num_too_long, 1);
-    char *text = state_text(batch.state);
+    char *text = ct_test_state_text(batch.state);
     for (int i = 0; i < 2; i++) {
         expect_ok(ct_dataset_next(dataset, &batch));
         assert_int_equal(batch.num_samples, 0);
         assert_int_equal(batch.num_valid_labels, 0);
     }
-    ct_dataset *again = open_dataset(&opts); /* the end is a place too */
-    expect_ok(restore(again, text));
+    ct_dataset *again = ct_test_dataset_open(&opts); /* the end is a place too */
+    expect_ok(ct_test_restore(again, text));
     expect_ok(ct_dataset_next(again, &batch));
     assert_int_equal(batch.num_samples, 0);
     ct_dataset_close(again);
@@ -380,8 +350,8 @@ static void test_first_fit(void **state)
 
     opts.packing = CT_PACKING_NONE;
     batch = first_batch(&opts);
-    expect_row(&batch.labels, 0, ROW('a', 'b', 'c', 'd', E, I, I, I));
-    expect_row(&batch.labels, 1, ROW('n', 'o', 'p', E, I, I, I, I));
+    ct_test_expect_row(&batch.labels, 0, ROW('a', 'b', 'c', 'd', E, I, I, I));
+    ct_test_expect_row(&batch.labels, 1, ROW('n', 'o', 'p', E, I, I, I, I));
     ct_batch_deinit(&batch);
     free((char *)(uintptr_t)path);
     ct_test_folder_free(folder);
@@ -406,14 +376,14 @@ static void test_shuffle(void **state)
     opts.packing = CT_PACKING_NONE;
     opts.shuffle = true;
     char orders[4][27] = {{0}};
-    ct_dataset *dataset = open_dataset(&opts);
+    ct_dataset *dataset = ct_test_dataset_open(&opts);
     ct_batch batch;
     ct_batch_init(&batch, dataset);
     for (int e = 0; e < 4; e++) {
         if (e == 3) { /* another seed */
             ct_dataset_close(dataset);
             opts.seed++;
-            dataset = open_dataset(&opts);
+            dataset = ct_test_dataset_open(&opts);
         }
         expect_ok(ct_dataset_next(dataset, &batch));
         int seen[26] = {0}, in_place = 0;
@@ -447,8 +417,8 @@ static void test_prompts(void **state)
     opts.document_mask = true;
     opts.once = true;
     ct_batch batch = first_batch(&opts);
-    expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', 'x', 'y', B, 'z', E));
-    expect_row(&batch.labels, 0, ROW(I, I, 'x', 'y', E, 'z', E, I));
+    ct_test_expect_row(&batch.inputs, 0, ROW(B, 'a', 'b', 'x', 'y', B, 'z', E));
+    ct_test_expect_row(&batch.labels, 0, ROW(I, I, 'x', 'y', E, 'z', E, I));
     assert_int_equal(batch.num_valid_labels, 5);
     ct_batch_deinit(&batch);
     ct_dataset *dataset;
@@ -563,13 +533,13 @@ static void test_broken(void **state)
     opts.seq_len = 3;
     opts.batch_size = 1;
     opts.document_mask = true;
-    ct_dataset *dataset = open_dataset(&opts);
+    ct_dataset *dataset = ct_test_dataset_open(&opts);
     ct_batch batch;
     ct_batch_init(&batch, dataset);
     static const int wanted_broken[] = {0, 4, 5, 9, 10}; /* at each epoch's end there is one behind the last text */
     for (int i = 0; i < 5; i++) {
         expect_ok(ct_dataset_next(dataset, &batch));
-        expect_row(&batch.inputs, 0, i % 2 ? ROW(B, 'c', 'd') : ROW(B, 'a', 'b'));
+        ct_test_expect_row(&batch.inputs, 0, i % 2 ? ROW(B, 'c', 'd') : ROW(B, 'a', 'b'));
         int64_t num_broken, num_too_long;
         ct_data_state_left_out(batch.state, &num_broken, &num_too_long);
         assert_int_equal(num_broken, wanted_broken[i]);
@@ -581,7 +551,7 @@ static void test_broken(void **state)
     free_record(&all);
 
     opts.fail_on_broken = true;
-    dataset = open_dataset(&opts);
+    dataset = ct_test_dataset_open(&opts);
     expect_ok(ct_dataset_next(dataset, &batch));
     for (int i = 0; i < 2; i++)
         expect_error(ct_dataset_next(dataset, &batch), CT_CODE_DATA_LOSS, "b.jsonl, byte 14:1:9: not valid JSON");
@@ -590,18 +560,18 @@ static void test_broken(void **state)
 
     /* nothing that can be used */
     free(write_lines(folder, "b.jsonl", "{\"txt\":\"ab\"}\n{\"txt\":\"cd\"}\n"));
-    dataset = open_dataset(&opts);
+    dataset = ct_test_dataset_open(&opts);
     expect_error(ct_dataset_next(dataset, &batch), CT_CODE_INVALID_ARGUMENT,
                  "has no record that can be used; the first that is broken: the record has no \"text\"");
     ct_dataset_close(dataset);
     free(write_lines(folder, "b.jsonl", ""));
-    dataset = open_dataset(&opts);
+    dataset = ct_test_dataset_open(&opts);
     expect_error(ct_dataset_next(dataset, &batch), CT_CODE_INVALID_ARGUMENT, "has no record that can be used");
     ct_dataset_close(dataset);
     /* an id beyond the vocabulary is nobody's fault but the recipe's */
     free(write_lines(folder, "b.jsonl", "{\"text\":\"ab\"}\n"));
     opts.vocab_size = 257;
-    dataset = open_dataset(&opts);
+    dataset = ct_test_dataset_open(&opts);
     expect_error(ct_dataset_next(dataset, &batch), CT_CODE_OUT_OF_RANGE, "vocabulary has only 257 ids");
     ct_dataset_close(dataset);
     ct_batch_deinit(&batch);
@@ -632,7 +602,7 @@ static void test_broken_files(void **state)
         assert_null(strstr(all.states[59], "\"num_broken\":0"));
         free_record(&all);
         opts.fail_on_broken = true;
-        ct_dataset *dataset = open_dataset(&opts);
+        ct_dataset *dataset = ct_test_dataset_open(&opts);
         ct_batch batch;
         ct_batch_init(&batch, dataset);
         ct_status *status = NULL;
@@ -641,13 +611,13 @@ static void test_broken_files(void **state)
         ct_dataset_close(dataset);
 
         opts.fail_on_broken = false;
-        dataset = open_dataset(&opts);
+        dataset = ct_test_dataset_open(&opts);
         expect_ok(ct_dataset_next(dataset, &batch));
-        char *text = state_text(batch.state);
+        char *text = ct_test_state_text(batch.state);
         ct_dataset_close(dataset);
         expect_ok(ct_file_write(bad, bytes, size)); /* other files than those of the state */
-        dataset = open_dataset(&opts);
-        if (n != 1) expect_error(restore(dataset, text), CT_CODE_FAILED_PRECONDITION, "saved with files = ");
+        dataset = ct_test_dataset_open(&opts);
+        if (n != 1) expect_error(ct_test_restore(dataset, text), CT_CODE_FAILED_PRECONDITION, "saved with files = ");
         ct_dataset_close(dataset);
         ct_batch_deinit(&batch);
         free(text);
@@ -698,8 +668,8 @@ static void test_bad_states(void **state)
         assert_non_null(at);
         char *text = ct_asprintf("%.*s%s%s", (int)(at - all.states[4]), all.states[4], changes[i].to,
                                  at + strlen(changes[i].from));
-        ct_dataset *dataset = open_dataset(&opts);
-        ct_status *status = restore(dataset, text);
+        ct_dataset *dataset = ct_test_dataset_open(&opts);
+        ct_status *status = ct_test_restore(dataset, text);
         if (!status || !strstr(ct_status_message(status), changes[i].error))
             fail_msg("%s: %s", changes[i].to, ct_status_message(status));
         ct_status_free(status);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "data/document.h"
 #include "data/windows.h"
 #include "formats/byte_stream.h"
 
@@ -34,14 +35,7 @@ static ct_status *add_document(const ct_dataset_opts *opts, ct__part *part, cons
     CT_TRY_NOTE(ct_tokenizer_encode(opts->tokenizer, text->data, text->length,
                                     &(ct_tokenizer_encode_opts){.add_bos = true, .add_eos = true}, &ids, &num_ids),
                 "reading %s", path);
-    ct_status *status = NULL;
-    for (size_t i = 0; i < num_ids && !status; i++)
-        if (ids[i] < 0 || ids[i] >= opts->vocab_size)
-            status =
-                ct_error(CT_CODE_OUT_OF_RANGE,
-                         "%s: token %zu is id %d, but the model's vocabulary has only %lld ids; tokenizer %s needs %d",
-                         path, i, ids[i], (long long)opts->vocab_size, ct_tokenizer_name(opts->tokenizer),
-                         ct_tokenizer_vocab_size(opts->tokenizer));
+    ct_status *status = ct__ids_check(opts, ids, num_ids, path);
     if (!status && num_ids) {
         int64_t total = part->num_tokens + (int64_t)num_ids;
         if (total > *capacity) {
