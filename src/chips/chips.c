@@ -6,7 +6,7 @@
 #define MIB       ((int64_t)1 << 20)
 #define CLOUD     "docs.cloud.google.com/tpu/docs: "
 #define LINKS     "; links: jax-ml.github.io/scaling-book, How to think about TPUs"
-#define ESTIMATES "; flops per cycle and matrix rate: estimated_cycles of libtpu 0.0.52"
+#define ESTIMATES "; flops per cycle and matrix rate: estimated_cycles of libtpu 0.0.52, docs/prediction.md"
 
 /* What is not published: int8 and fp8 without units of their own run at the speed of bf16; f32 in full precision is six
  * passes of bf16. The clock is what makes flops_per_cycle the published peak. Efficiencies of attention are assumptions
@@ -33,7 +33,7 @@ static const ct_chip chips[] = {
         .die_bytes_per_s = 6 * 45e9,
         .host_bytes_per_s = 16e9 / 2,
         .dcn_bytes_per_s = 50e9 / 8 / 2,
-        .matmul_rate = 0.95,
+        .matmul_rate = 0.93,
         .attention_efficiency = {.45, .60, .75},
     },
     {
@@ -56,7 +56,7 @@ static const ct_chip chips[] = {
         .link_bytes_per_s = 45e9,
         .host_bytes_per_s = 16e9,
         .dcn_bytes_per_s = 2 * 100e9 / 8 / 8,
-        .matmul_rate = 0.94,
+        .matmul_rate = 0.92,
         .attention_efficiency = {.35, .50, .65},
     },
     {
@@ -79,7 +79,7 @@ static const ct_chip chips[] = {
         .link_bytes_per_s = 90e9,
         .host_bytes_per_s = 16e9,
         .dcn_bytes_per_s = 50e9 / 8,
-        .matmul_rate = 0.99,
+        .matmul_rate = 0.93,
         .attention_efficiency = {.45, .60, .75},
     },
     {
@@ -102,7 +102,7 @@ static const ct_chip chips[] = {
         .link_bytes_per_s = 90e9,
         .host_bytes_per_s = 16e9,
         .dcn_bytes_per_s = 100e9 / 8,
-        .matmul_rate = 0.81,
+        .matmul_rate = 0.76,
         .attention_efficiency = {.16, .22, .40},
     },
     {

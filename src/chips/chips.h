@@ -41,8 +41,9 @@ typedef struct ct_chip {
     double host_bytes_per_s; /* one direction of the link to the host; 0: not published */
     double dcn_bytes_per_s;  /* one device's share of its host's network between slices */
 
-    /* The rate of the compiler's own estimate of a large matrix product, over peak_flops: what a matrix product inside
-     * a kernel is priced at, so that moving one into a kernel does not change its price. Of bf16 operands. */
+    /* The rate of the compiler's own estimates of matrix products, over the peak of bf16: what a product inside a
+     * kernel is priced at, so that moving one into a kernel does not change its price. The median over the products of
+     * layers and heads (docs/prediction.md has the range). */
     double matmul_rate;
     double attention_efficiency[CT_CHIP_NUM_EFFICIENCIES];
 } ct_chip;

@@ -189,9 +189,47 @@ static ct_status *parse_shape(parser *p, const char **out_shape)
 /* ---- operands ---- */
 
 typedef struct {
-    ct_hlo_instruction *to;
-    ct_map names; /* of the computation's instructions so far */
+    ct_hlo_computation *computation;
+    size_t capacity;
+    ct_hlo_instruction *to; /* that is being read, not in the computation yet */
+    ct_map names;           /* of the computation's instructions so far */
 } scope;
+
+/* The shape of a tuple's part. NULL: it has not so many. */
+static const char *part_of(ct_arena *arena, const char *shape, int64_t index)
+{
+    size_t depth = 0;
+    const char *start = shape + 1;
+    if (*shape != '(') return NULL;
+    for (const char *c = start; *c; c++) {
+        bool is_end = (*c == ',' || *c == ')') && !depth;
+        if (is_end && !index--) return ct_arena_strndup(arena, start, (size_t)(c - start));
+        if (is_one_of(*c, "([{")) depth++;
+        if (is_one_of(*c, ")]}") && depth) depth--;
+        if (is_end) start = c + 1 + (c[1] == ' ');
+    }
+    return NULL;
+}
+
+/* "tuple#2" is short for a get-tuple-element of its own, which is put in. NULL: there is no such part. */
+static const ct_hlo_instruction *add_part(parser *p, scope *s, const ct_hlo_instruction *tuple, int64_t index)
+{
+    const char *shape = part_of(p->arena, tuple->shape, index);
+    if (!shape || s->computation->num_instructions >= s->capacity) return NULL;
+    ct_hlo_instruction *part = &s->computation->instructions[s->computation->num_instructions++];
+    *part = (ct_hlo_instruction){.name = ct_arena_printf(p->arena, "%s#%lld", tuple->name, (long long)index),
+                                 .opcode = "get-tuple-element",
+                                 .shape = shape,
+                                 .details = ct_arena_printf(p->arena, "index=%lld", (long long)index),
+                                 .op_name = "",
+                                 .backend_config = "",
+                                 .direction = "",
+                                 .num_operands = 1,
+                                 .index = index};
+    part->operands = CT_ARENA_ARRAY(p->arena, const ct_hlo_instruction *, 1);
+    part->operands[0] = tuple;
+    return part;
+}
 
 static ct_status *parse_operands(parser *p, scope *s, const char *close)
 {
@@ -209,6 +247,11 @@ static ct_status *parse_operands(parser *p, scope *s, const char *close)
         const char *last = CT_MIN(p->at, close);
         p->at = last;
         while (last > start && isspace((unsigned char)last[-1])) last--;
+        const char *hash = last;
+        while (hash > start && isdigit((unsigned char)hash[-1])) hash--;
+        hash = hash > start && hash < last && hash[-1] == '#' ? hash - 1 : NULL;
+        int64_t part = hash ? strtoll(hash + 1, NULL, 10) : 0;
+        if (hash) last = hash;
         const char *name = last; /* behind its shape, if that is written */
         while (name > start && is_name_char(name[-1])) name--;
         if (name == last) {
@@ -220,6 +263,9 @@ static ct_status *parse_operands(parser *p, scope *s, const char *close)
         if (!operand)
             return ct_error(CT_CODE_INVALID_ARGUMENT, "%s:%zu: HLO text: %s uses %s, which does not stand above it",
                             p->path, line_of(p), s->to->name, text);
+        if (hash && !(operand = add_part(p, s, operand, part)))
+            return ct_error(CT_CODE_INVALID_ARGUMENT, "%s:%zu: HLO text: %s uses a part %lld of %s, which has none",
+                            p->path, line_of(p), s->to->name, (long long)part, text);
         s->to->operands = ct__hlo_grow(p->arena, s->to->operands, s->to->num_operands, &capacity, sizeof(void *));
         s->to->operands[s->to->num_operands++] = operand;
         if (p->at < close) p->at++;
@@ -434,13 +480,15 @@ static ct_status *parse_instruction(parser *p, scope *s, bool *out_is_root)
     return parse_attributes(p, to);
 }
 
-/* The instructions are counted first: pointers to them must stay. */
+/* The instructions, and parts of tuples that may be put in, are counted first: pointers to them must stay. */
 static size_t count_instructions(parser *p)
 {
     const char *start = p->at;
     size_t count = 0;
     for (skip_space(p); p->at < p->end && *p->at != '}'; count++) {
+        const char *first = p->at;
         while (p->at < p->end && *p->at != '\n') skip_nested(p);
+        for (const char *c = first; c < p->at; c++) count += *c == '#';
         skip_space(p);
     }
     p->at = start;
@@ -464,19 +512,24 @@ static ct_status *parse_computation(parser *p, bool is_entry)
     ct_hlo_computation *to = CT_ARENA_NEW(p->arena, ct_hlo_computation);
     *to = (ct_hlo_computation){.name = name,
                                .instructions = CT_ARENA_ARRAY(p->arena, ct_hlo_instruction, CT_MAX(count, (size_t)1))};
-    scope s = {0};
+    scope s = {.computation = to, .capacity = count};
     ct_map_init(&s.names);
     ct_status *status = NULL;
     for (skip_space(p); p->at < p->end && *p->at != '}'; skip_space(p)) {
         bool is_root;
-        if (to->num_instructions == count) { /* lines that the count took for one */
+        ct_hlo_instruction now;
+        size_t first_call = p->num_calls;
+        s.to = &now;
+        CT_TRY_OUT(parse_instruction(p, &s, &is_root));
+        if (to->num_instructions >= count) { /* lines that the count took for one */
             status = wrong(p, "the end of an instruction");
             goto out;
         }
-        s.to = &to->instructions[to->num_instructions++];
-        CT_TRY_OUT(parse_instruction(p, &s, &is_root));
-        ct_map_set(&s.names, s.to->name, s.to);
-        if (is_root) to->root = s.to;
+        ct_hlo_instruction *place = &to->instructions[to->num_instructions++];
+        *place = now;
+        for (size_t i = first_call; i < p->num_calls; i++) p->calls[i].from = place;
+        ct_map_set(&s.names, place->name, place);
+        if (is_root) to->root = place;
     }
     if (!take(p, "}")) {
         status = wrong(p, "a computation's closing brace");

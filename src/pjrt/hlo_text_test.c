@@ -95,6 +95,11 @@ static void test_plain_names(void **state)
     assert_memory_equal(scatter->groups, groups, sizeof(groups));
     assert_int_equal(find(module, "k")->num_groups, 4);
     assert_int_equal(find(module, "k")->group_size, 2);
+    const ct_hlo_instruction *negate = find(module, "r");
+    assert_string_equal(negate->operands[0]->opcode, "get-tuple-element"); /* "u#1" */
+    assert_string_equal(negate->operands[0]->shape, "u8[0]{0}");
+    assert_int_equal(negate->operands[0]->index, 1);
+    assert_ptr_equal(negate->operands[0]->operands[0], call);
     assert_string_equal(call->details, "target=with \"quotes\"");
     assert_string_equal(call->backend_config, "{\"a\": 1}");
 }
@@ -159,6 +164,7 @@ static void test_refused(void **state)
          "2 groups of 3 of 8 devices"},
         {"HloModule m\ne {\n  a = f32[] parameter(0)\n  b = f32[] all-reduce(a), replica_groups=mesh['x'=2] {'y'}\n}\n",
          "mesh['x'=2] {'x'}"},
+        {"HloModule m\ne {\n  a = (f32[], s32[]) parameter(0)\n  b = s32[] negate(a#2)\n}\n", "b uses a part 2 of a"},
         {"module @jit_step {\n}\n", "is StableHLO"},
     };
     for (size_t i = 0; i < CT_COUNT(rows); i++) {
