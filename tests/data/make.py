@@ -1,7 +1,7 @@
 """Makes the files of this folder: the same texts and conversations in every format that src/data reads.
 
-Needs pyarrow and zstandard; run here: python3 make.py. What is committed was made with pyarrow 26 and zstandard 0.25; the
-tests read the files, so they need neither.
+Needs pyarrow, fastparquet, pandas and zstandard; run here: python3 make.py. What is committed was made with pyarrow 26,
+fastparquet 2026.9 and zstandard 0.25; the tests read the files, so they need none of them.
 """
 import gzip
 import io
@@ -9,6 +9,7 @@ import json
 import random
 import tarfile
 
+import fastparquet
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
@@ -94,6 +95,9 @@ for name, options in {
                                         "meta.kind": "DELTA_BYTE_ARRAY"}),
 }.items():
     pq.write_table(table, f"texts_{name}.parquet", row_group_size=23, write_batch_size=4, store_schema=False, **options)
+
+fastparquet.write("texts_fastparquet.parquet", table.drop(["meta"]).to_pandas(), compression="SNAPPY",
+                  row_group_offsets=25)
 
 chat_table = pa.table({
     "messages": pa.array(chats, pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))),

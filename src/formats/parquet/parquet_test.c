@@ -53,8 +53,9 @@ static void expect_text(const ct_parquet_row *row, const char *wanted)
     assert_memory_equal(row->bytes.data, wanted, strlen(wanted));
 }
 
-static const char *const FILES[] = {"texts_snappy", "texts_gzip_dictionary", "texts_zstd_v2", "texts_lz4_v2_dictionary",
-                                    "texts_none_delta"};
+static const char *const FILES[] = {"texts_snappy",     "texts_gzip_dictionary",
+                                    "texts_zstd_v2",    "texts_lz4_v2_dictionary",
+                                    "texts_none_delta", "texts_fastparquet"};
 
 static ct_parquet *open_file(const char *name)
 {
@@ -77,11 +78,12 @@ static void test_texts(void **state)
         assert_int_equal(ct_parquet_num_rows(file), 60);
         for (int64_t first = 0; first < 60; first++) {
             ct_parquet_cursor *text = cursor_at(file, "text"), *maybe = cursor_at(file, "maybe");
-            ct_parquet_cursor *kind = cursor_at(file, "meta.kind");
+            bool has_kind = strcmp(FILES[f], "texts_fastparquet") != 0; /* it has no structs */
+            ct_parquet_cursor *kind = has_kind ? cursor_at(file, "meta.kind") : NULL;
             expect_ok(ct_parquet_cursor_seek(text, first / 2)); /* in two steps */
             expect_ok(ct_parquet_cursor_seek(text, first));
             expect_ok(ct_parquet_cursor_seek(maybe, first));
-            expect_ok(ct_parquet_cursor_seek(kind, first));
+            if (kind) expect_ok(ct_parquet_cursor_seek(kind, first));
             for (int64_t i = first; i < 60; i++) {
                 const char *wanted;
                 expect_ok(ct_json_need_string(ct_json_root(all.json[i]), "text", &wanted));
@@ -90,6 +92,7 @@ static void test_texts(void **state)
                 expect_text(&row, wanted);
                 expect_ok(ct_parquet_next_row(maybe, &row));
                 expect_text(&row, i % 3 ? wanted : NULL);
+                if (!kind) continue;
                 expect_ok(ct_parquet_next_row(kind, &row));
                 expect_text(&row, i % 2 ? "odd" : "even");
             }

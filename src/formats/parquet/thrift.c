@@ -58,8 +58,8 @@ size_t ct__thrift_list(ct__thrift *t, ct__thrift_type *out_type)
     uint8_t header = byte(t);
     *out_type = (ct__thrift_type)(header & 15);
     uint64_t count = header >> 4 == 15 ? ct__thrift_varint(t) : header >> 4;
-    if (!t->failed && *out_type <= CT__THRIFT_STRUCT && *out_type != CT__THRIFT_STOP &&
-        count <= (uint64_t)(t->end - t->at))
+    bool is_type = *out_type <= CT__THRIFT_STRUCT && *out_type != CT__THRIFT_STOP;
+    if (!t->failed && (is_type || !count) && count <= (uint64_t)(t->end - t->at)) /* an empty list needs no type */
         return (size_t)count;
     t->failed = true;
     return 0;
