@@ -29,6 +29,13 @@ int ct_utf8_next(const char *bytes, size_t length)
     return (int)size;
 }
 
+size_t ct_utf8_bad(const char *bytes, size_t length)
+{
+    size_t size = 1;
+    while (size < length && size < 3 && ct_utf8_next(bytes, size + 1) < 0) size++;
+    return size;
+}
+
 void ct_utf8_append(ct_str *str, const char *bytes, size_t length)
 {
     while (length) {
@@ -37,7 +44,7 @@ void ct_utf8_append(ct_str *str, const char *bytes, size_t length)
             ct_str_append_n(str, bytes, (size_t)size);
         else
             ct_str_append(str, "\xef\xbf\xbd");
-        size_t used = size > 0 ? (size_t)size : 1;
+        size_t used = size > 0 ? (size_t)size : ct_utf8_bad(bytes, length);
         bytes += used;
         length -= used;
     }

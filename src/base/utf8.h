@@ -9,7 +9,11 @@
  * are the beginning of one that is cut off. */
 int ct_utf8_next(const char *bytes, size_t length);
 
-/* Appends bytes with U+FFFD in place of every byte that is not part of a character. */
+/* Where _next gives 0 or -1: how many bytes are wrong together, which is the longest beginning of a character there, or
+ * one byte. */
+size_t ct_utf8_bad(const char *bytes, size_t length);
+
+/* Appends bytes with U+FFFD in place of what is no character, one for each ct_utf8_bad (as Python's errors="replace"). */
 void ct_utf8_append(ct_str *str, const char *bytes, size_t length);
 
 #endif

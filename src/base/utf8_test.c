@@ -36,8 +36,13 @@ static void test_replaces(void **state)
     (void)state;
     ct_str text;
     ct_str_init(&text);
+    /* One for each longest beginning of a character: the last two bytes are one. */
     ct_utf8_append(&text, "a\xff\xc3\xa9\xe2\x82", 6);
-    assert_string_equal(text.data, "a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd");
+    assert_string_equal(text.data, "a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd");
+    ct_str_reset(&text);
+    ct_utf8_append(&text, "\xf0\x9f\x98\xf0\x9f\xed\xa0\x80z\xc0\xaf\xe2", 12); /* 3, 2, 1, 1, 1; z; 1, 1; 1 */
+    assert_string_equal(text.data, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz"
+                                   "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
     ct_str_deinit(&text);
 }
 

@@ -15,7 +15,8 @@ static void test_bytes(void **state)
 
     int32_t *ids;
     size_t num_ids;
-    expect_ok(ct_tokenizer_encode(tokenizer, "a\0\xff", 3, &(ct_tokenizer_encode_opts){true, true}, &ids, &num_ids));
+    expect_ok(ct_tokenizer_encode(tokenizer, "a\0\xff", 3,
+                                  &(ct_tokenizer_encode_opts){.add_bos = true, .add_eos = true}, &ids, &num_ids));
     assert_int_equal(num_ids, 5);
     assert_memory_equal(ids, ((int32_t[]){256, 'a', 0, 255, 257}), 20);
     ct_str text;
@@ -68,7 +69,7 @@ static void test_stream_holds_back(void **state)
            "b");
     /* A broken character shows as soon as it cannot become one. */
     stream((int32_t[]){0xe2, 'x', 0xff, 0xf0, 0x9f}, 5,
-           (const char *const[]){"", FFFD "x", FFFD "x" FFFD, FFFD "x" FFFD, FFFD "x" FFFD}, FFFD "x" FFFD FFFD FFFD);
+           (const char *const[]){"", FFFD "x", FFFD "x" FFFD, FFFD "x" FFFD, FFFD "x" FFFD}, FFFD "x" FFFD FFFD);
     stream((int32_t[]){0xc3, 257, 'z'}, 3, (const char *const[]){"", FFFD, FFFD "z"}, FFFD "z");
 }
 
