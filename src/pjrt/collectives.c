@@ -27,22 +27,22 @@ static bool is(const ct_hlo_instruction *instruction, const char *opcode)
 
 static const struct {
     const char *opcode;
-    ct_collective_kind kind;
+    ct_hlo_collective_kind kind;
     bool is_async;
 } opcodes[] = {
-    {"all-gather", CT_COLLECTIVE_ALL_GATHER, false},
-    {"all-gather-start", CT_COLLECTIVE_ALL_GATHER, true},
-    {"reduce-scatter", CT_COLLECTIVE_REDUCE_SCATTER, false},
-    {"reduce-scatter-start", CT_COLLECTIVE_REDUCE_SCATTER, true},
-    {"all-reduce", CT_COLLECTIVE_ALL_REDUCE, false},
-    {"all-reduce-start", CT_COLLECTIVE_ALL_REDUCE, true},
-    {"all-to-all", CT_COLLECTIVE_ALL_TO_ALL, false},
-    {"all-to-all-start", CT_COLLECTIVE_ALL_TO_ALL, true},
-    {"ragged-all-to-all-start", CT_COLLECTIVE_ALL_TO_ALL, true},
-    {"ragged-all-to-all", CT_COLLECTIVE_ALL_TO_ALL, false},
-    {"collective-permute", CT_COLLECTIVE_PERMUTE, false},
-    {"collective-permute-start", CT_COLLECTIVE_PERMUTE, true},
-    {"collective-broadcast", CT_COLLECTIVE_PERMUTE, false},
+    {"all-gather", CT_HLO_COLLECTIVE_ALL_GATHER, false},
+    {"all-gather-start", CT_HLO_COLLECTIVE_ALL_GATHER, true},
+    {"reduce-scatter", CT_HLO_COLLECTIVE_REDUCE_SCATTER, false},
+    {"reduce-scatter-start", CT_HLO_COLLECTIVE_REDUCE_SCATTER, true},
+    {"all-reduce", CT_HLO_COLLECTIVE_ALL_REDUCE, false},
+    {"all-reduce-start", CT_HLO_COLLECTIVE_ALL_REDUCE, true},
+    {"all-to-all", CT_HLO_COLLECTIVE_ALL_TO_ALL, false},
+    {"all-to-all-start", CT_HLO_COLLECTIVE_ALL_TO_ALL, true},
+    {"ragged-all-to-all-start", CT_HLO_COLLECTIVE_ALL_TO_ALL, true},
+    {"ragged-all-to-all", CT_HLO_COLLECTIVE_ALL_TO_ALL, false},
+    {"collective-permute", CT_HLO_COLLECTIVE_PERMUTE, false},
+    {"collective-permute-start", CT_HLO_COLLECTIVE_PERMUTE, true},
+    {"collective-broadcast", CT_HLO_COLLECTIVE_PERMUTE, false},
 };
 
 static int find_opcode(const ct_hlo_instruction *instruction)
@@ -143,12 +143,14 @@ static bool is_filled_in(const ct_hlo_instruction *value)
 static void set_bytes(ct_hlo_collective *item, const ct_hlo_instruction *operand, int64_t num_devices)
 {
     int64_t bytes = ct_hlo_shape_bytes(operand->shape, item->dtype), n = (int64_t)item->group_size, num_moves = 0;
-    item->payload_bytes = item->kind == CT_COLLECTIVE_ALL_GATHER ? bytes * n : bytes;
+    item->payload_bytes = item->kind == CT_HLO_COLLECTIVE_ALL_GATHER ? bytes * n : bytes;
     switch (item->kind) {
-    case CT_COLLECTIVE_ALL_GATHER: item->wire_bytes = bytes * (n - 1); break;
-    case CT_COLLECTIVE_ALL_REDUCE: item->wire_bytes = (int64_t)(2 * (double)bytes / (double)n * (double)(n - 1)); break;
-    case CT_COLLECTIVE_REDUCE_SCATTER:
-    case CT_COLLECTIVE_ALL_TO_ALL: item->wire_bytes = (int64_t)((double)bytes / (double)n * (double)(n - 1)); break;
+    case CT_HLO_COLLECTIVE_ALL_GATHER: item->wire_bytes = bytes * (n - 1); break;
+    case CT_HLO_COLLECTIVE_ALL_REDUCE:
+        item->wire_bytes = (int64_t)(2 * (double)bytes / (double)n * (double)(n - 1));
+        break;
+    case CT_HLO_COLLECTIVE_REDUCE_SCATTER:
+    case CT_HLO_COLLECTIVE_ALL_TO_ALL: item->wire_bytes = (int64_t)((double)bytes / (double)n * (double)(n - 1)); break;
     default: /* a permute, of which some devices may have no part */
         for (size_t i = 0; i < item->num_groups; i++) num_moves += item->groups[2 * i] != item->groups[2 * i + 1];
         item->wire_bytes = (int64_t)((double)bytes * (double)num_moves / (double)num_devices);
@@ -172,7 +174,7 @@ static void append(walker *w, const ct_hlo_collective *item)
 }
 
 static void add(walker *w, const ct_hlo_computation *computation, const ct_hlo_instruction *from,
-                ct_collective_kind kind, bool is_async, const context *c)
+                ct_hlo_collective_kind kind, bool is_async, const context *c)
 {
     ct_hlo_collective item = {.kind = kind,
                               .name = from->name,
@@ -204,10 +206,10 @@ static void add(walker *w, const ct_hlo_computation *computation, const ct_hlo_i
                  (item.emitter[0] >= '2' && item.emitter[0] <= '9' && item.emitter[1] == 'D');
     for (size_t i = 0; i < from->num_operands; i++) {
         item.waste = NULL;
-        if (kind == CT_COLLECTIVE_ALL_REDUCE && is_sliced(computation, from, i)) item.waste = "reduce-scatter";
-        if (kind == CT_COLLECTIVE_ALL_REDUCE && is_filled_in(from->operands[i])) item.waste = "all-gather";
+        if (kind == CT_HLO_COLLECTIVE_ALL_REDUCE && is_sliced(computation, from, i)) item.waste = "reduce-scatter";
+        if (kind == CT_HLO_COLLECTIVE_ALL_REDUCE && is_filled_in(from->operands[i])) item.waste = "all-gather";
         set_bytes(&item, from->operands[i], w->num_devices);
-        if (kind != CT_COLLECTIVE_PERMUTE || item.wire_bytes) append(w, &item);
+        if (kind != CT_HLO_COLLECTIVE_PERMUTE || item.wire_bytes) append(w, &item);
     }
 }
 
@@ -238,7 +240,7 @@ static bool walk_reduce_scatter(walker *w, const ct_hlo_instruction *fusion, con
     for (size_t i = 0; i < fused->num_instructions; i++) {
         const ct_hlo_instruction *inner = &fused->instructions[i];
         if (!is(inner, "all-reduce") && !is(inner, "reduce-scatter")) continue;
-        add(w, fused, inner, CT_COLLECTIVE_REDUCE_SCATTER, c->is_async, c);
+        add(w, fused, inner, CT_HLO_COLLECTIVE_REDUCE_SCATTER, c->is_async, c);
         return true;
     }
     return false;
@@ -297,7 +299,7 @@ void ct_hlo_traffic_find(ct_arena *arena, const ct_hlo_module *module, int64_t n
 
 /* ---- reading the result ---- */
 
-const char *ct_collective_kind_name(ct_collective_kind kind)
+const char *ct_hlo_collective_kind_name(ct_hlo_collective_kind kind)
 {
     static const char *const names[] = {"all_gather", "reduce_scatter", "all_reduce", "all_to_all", "permute"};
     return names[kind];
@@ -318,15 +320,15 @@ int ct_hlo_collective_axes(const ct_hlo_collective *collective, int num_axes, co
     int64_t size = 1;
     for (int a = 0; a < num_axes; a++)
         if (used >> a & 1) size *= sizes[a];
-    if (collective->kind != CT_COLLECTIVE_PERMUTE && size != (int64_t)collective->group_size) return -1;
+    if (collective->kind != CT_HLO_COLLECTIVE_PERMUTE && size != (int64_t)collective->group_size) return -1;
     for (size_t i = 0; i < collective->num_groups * collective->group_size; i++)
         if (collective->groups[i] < 0 || collective->groups[i] >= total) return -1;
     return used;
 }
 
-void ct_hlo_traffic_sum(const ct_hlo_traffic *traffic, int64_t out_wire_bytes[CT_COLLECTIVE_NUM_KINDS])
+void ct_hlo_traffic_sum(const ct_hlo_traffic *traffic, int64_t out_wire_bytes[CT_HLO_COLLECTIVE_NUM_KINDS])
 {
-    memset(out_wire_bytes, 0, CT_COLLECTIVE_NUM_KINDS * sizeof(*out_wire_bytes));
+    memset(out_wire_bytes, 0, CT_HLO_COLLECTIVE_NUM_KINDS * sizeof(*out_wire_bytes));
     for (size_t i = 0; i < traffic->num_items; i++)
         out_wire_bytes[traffic->items[i].kind] += traffic->items[i].wire_bytes * traffic->items[i].times;
 }
@@ -336,8 +338,8 @@ void ct_hlo_traffic_print(const ct_hlo_traffic *traffic, int num_axes, const int
     for (size_t i = 0; i < traffic->num_items; i++) {
         const ct_hlo_collective *item = &traffic->items[i];
         int axes = ct_hlo_collective_axes(item, num_axes, sizes);
-        ct_str_printf(out, "%-14s %-5s %12lld bytes x %-4lld along ", ct_collective_kind_name(item->kind), item->dtype,
-                      (long long)item->payload_bytes, (long long)item->times);
+        ct_str_printf(out, "%-14s %-5s %12lld bytes x %-4lld along ", ct_hlo_collective_kind_name(item->kind),
+                      item->dtype, (long long)item->payload_bytes, (long long)item->times);
         if (axes < 0) ct_str_printf(out, "%zu groups of %zu", item->num_groups, item->group_size);
         for (int a = 0, first = 1; axes > 0 && a < num_axes; a++)
             if (axes >> a & 1) {

@@ -12,17 +12,17 @@
 
 #include "pjrt/hlo.h"
 
-typedef enum ct_collective_kind {
-    CT_COLLECTIVE_ALL_GATHER,
-    CT_COLLECTIVE_REDUCE_SCATTER,
-    CT_COLLECTIVE_ALL_REDUCE,
-    CT_COLLECTIVE_ALL_TO_ALL,
-    CT_COLLECTIVE_PERMUTE,
-    CT_COLLECTIVE_NUM_KINDS
-} ct_collective_kind;
+typedef enum ct_hlo_collective_kind {
+    CT_HLO_COLLECTIVE_ALL_GATHER,
+    CT_HLO_COLLECTIVE_REDUCE_SCATTER,
+    CT_HLO_COLLECTIVE_ALL_REDUCE,
+    CT_HLO_COLLECTIVE_ALL_TO_ALL,
+    CT_HLO_COLLECTIVE_PERMUTE,
+    CT_HLO_COLLECTIVE_NUM_KINDS
+} ct_hlo_collective_kind;
 
 typedef struct ct_hlo_collective {
-    ct_collective_kind kind;
+    ct_hlo_collective_kind kind;
     const char *name;    /* of the instruction */
     const char *op_name; /* where our text has it from; that of its fusion or call if it has none */
     const char *emitter; /* the compiler's name for how it is done ("RotatedPincerEmitter"), "sparse core", or "" */
@@ -61,14 +61,14 @@ void ct_hlo_traffic_add(ct_arena *arena, const ct_hlo_computation *computation, 
  * out_stated: what it says, whatever that is; may be NULL. */
 double ct_hlo_estimated_cycles(const ct_hlo_instruction *instruction, double *out_stated);
 
-const char *ct_collective_kind_name(ct_collective_kind kind); /* "all_gather" */
+const char *ct_hlo_collective_kind_name(ct_hlo_collective_kind kind); /* "all_gather" */
 
 /* Along which axes of a row-major mesh the groups run: bit i for axis i. -1 if they are not the groups of any axes.
  * A permute's: the axes along which a source and its target differ. */
 int ct_hlo_collective_axes(const ct_hlo_collective *collective, int num_axes, const int64_t *sizes);
 
 /* The wire bytes of one execution by kind. */
-void ct_hlo_traffic_sum(const ct_hlo_traffic *traffic, int64_t out_wire_bytes[CT_COLLECTIVE_NUM_KINDS]);
+void ct_hlo_traffic_sum(const ct_hlo_traffic *traffic, int64_t out_wire_bytes[CT_HLO_COLLECTIVE_NUM_KINDS]);
 
 /* A line per collective: kind, dtype, bytes, times, mesh axes, emitter, source. */
 void ct_hlo_traffic_print(const ct_hlo_traffic *traffic, int num_axes, const int64_t *sizes, ct_str *out);

@@ -64,8 +64,8 @@ static void test_loops(void **state)
         assert_int_equal(traffic.num_unknown_loops, 0);
         const ct_hlo_collective *sum = NULL, *permute = NULL;
         for (size_t j = 0; j < traffic.num_items; j++) {
-            if (traffic.items[j].kind == CT_COLLECTIVE_ALL_REDUCE) sum = &traffic.items[j];
-            if (traffic.items[j].kind == CT_COLLECTIVE_PERMUTE) permute = &traffic.items[j];
+            if (traffic.items[j].kind == CT_HLO_COLLECTIVE_ALL_REDUCE) sum = &traffic.items[j];
+            if (traffic.items[j].kind == CT_HLO_COLLECTIVE_PERMUTE) permute = &traffic.items[j];
         }
         assert_int_equal(traffic.num_items, 2);
         assert_non_null(sum);

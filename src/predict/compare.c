@@ -67,10 +67,10 @@ ct_status *ct_prediction_compare(const ct_prediction *a, const ct_prediction *b,
     for (int g = 0; g < CT_PREDICT_NUM_GROUPS; g++)
         put_difference(ct_predict_group_name((ct_predict_group)g), a->groups[g].at[CT_CHIP_MID],
                        b->groups[g].at[CT_CHIP_MID], out);
-    for (int k = 0; k < CT_COLLECTIVE_NUM_KINDS; k++)
+    for (int k = 0; k < CT_HLO_COLLECTIVE_NUM_KINDS; k++)
         if (a->wire_bytes[k] > 0 || b->wire_bytes[k] > 0)
             ct_str_printf(out, "  %-14s MB sent   %10.3f %10.3f %+10.3f\n",
-                          ct_collective_kind_name((ct_collective_kind)k), 1e-6 * a->wire_bytes[k],
+                          ct_hlo_collective_kind_name((ct_hlo_collective_kind)k), 1e-6 * a->wire_bytes[k],
                           1e-6 * b->wire_bytes[k], 1e-6 * (b->wire_bytes[k] - a->wire_bytes[k]));
     ct_arena arena;
     ct_arena_init(&arena);

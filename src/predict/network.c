@@ -202,7 +202,7 @@ static double link_seconds(ct__sim *sim, const ct_hlo_collective *item, const ch
     int mask = find_axes(sim, item, &mesh), axes[CT_MAX_MESH_AXES], num_axes = 0;
     *out_axes = mask < 0 ? ct_arena_printf(sim->arena, "%zu groups of %zu", item->num_groups, item->group_size)
                          : axes_text(sim, &mesh, mask);
-    if (item->kind == CT_COLLECTIVE_PERMUTE) return permute_seconds(sim, item, resources);
+    if (item->kind == CT_HLO_COLLECTIVE_PERMUTE) return permute_seconds(sim, item, resources);
     if (mask < 0) {
         ct__note(sim, "%s runs over groups that are not along axes of the torus: priced as if along all of them",
                  item->name);
@@ -246,7 +246,7 @@ static int64_t restrict_to_slice(ct__sim *sim, ct_hlo_collective *item)
         for (size_t i = 0; i < size; i++)
             if (!(group[i] / sim->slice_devices)) groups[count++] = group[i];
     }
-    if (item->kind == CT_COLLECTIVE_PERMUTE) return crossed;
+    if (item->kind == CT_HLO_COLLECTIVE_PERMUTE) return crossed;
     item->groups = groups;
     item->group_size = inner;
     item->num_groups = inner ? count / inner : 0;
@@ -258,10 +258,10 @@ static double slices_bytes(const ct_hlo_collective *item, int64_t slices, double
 {
     double payload = (double)item->payload_bytes, share = (double)(slices - 1) / (double)slices;
     switch (item->kind) {
-    case CT_COLLECTIVE_ALL_GATHER:
-    case CT_COLLECTIVE_REDUCE_SCATTER: return payload / devices * share;
-    case CT_COLLECTIVE_ALL_REDUCE: return 2 * payload / devices * share;
-    case CT_COLLECTIVE_ALL_TO_ALL: return payload * share;
+    case CT_HLO_COLLECTIVE_ALL_GATHER:
+    case CT_HLO_COLLECTIVE_REDUCE_SCATTER: return payload / devices * share;
+    case CT_HLO_COLLECTIVE_ALL_REDUCE: return 2 * payload / devices * share;
+    case CT_HLO_COLLECTIVE_ALL_TO_ALL: return payload * share;
     default: return payload;
     }
 }

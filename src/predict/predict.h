@@ -64,7 +64,7 @@ typedef struct ct_predict_kernel {
 
 /* A collective, over all its turns. */
 typedef struct ct_predict_collective {
-    ct_collective_kind kind;
+    ct_hlo_collective_kind kind;
     const char *name, *op_name;
     const char *axes;  /* "dp_shard_0+dp_shard_1", "x+y", "16 of 64 devices", "between slices" */
     const char *waste; /* as in ct_hlo_collective */
@@ -109,7 +109,7 @@ typedef struct ct_prediction {
     size_t num_kernels;
     ct_predict_collective *collectives; /* in the order of the program */
     size_t num_collectives;
-    double wire_bytes[CT_COLLECTIVE_NUM_KINDS]; /* that one device sends in a step, by what is sent as executed */
+    double wire_bytes[CT_HLO_COLLECTIVE_NUM_KINDS]; /* that one device sends in a step, by what is sent as executed */
     ct_predict_seconds links_busy, links_exposed;
     double host_bytes; /* to and from host memory */
     ct_predict_seconds host_busy, host_exposed;

@@ -87,7 +87,7 @@ static void print_collectives(const ct_prediction *p, ct_str *out)
     for (size_t i = 0; i < p->num_collectives; i++) {
         const ct_predict_collective *item = &p->collectives[i];
         if (item->times <= 0) continue;
-        ct_str_printf(out, "  %-14s %-5s", ct_collective_kind_name(item->kind), item->dtype);
+        ct_str_printf(out, "  %-14s %-5s", ct_hlo_collective_kind_name(item->kind), item->dtype);
         put_count(item->wire_bytes, "B", out);
         ct_str_printf(out, " x %-5.0f %9.3f %9.3f  %-5s %s  %s%s%s%s\n", item->times, 1e3 * item->busy.at[CT_CHIP_MID],
                       1e3 * item->exposed.at[CT_CHIP_MID], item->is_async ? "async" : "sync", item->axes,
@@ -95,9 +95,9 @@ static void print_collectives(const ct_prediction *p, ct_str *out)
                       item->waste ? item->waste : "", item->waste ? " would do)" : "");
     }
     ct_str_append(out, "  all           ");
-    for (int k = 0; k < CT_COLLECTIVE_NUM_KINDS; k++) {
+    for (int k = 0; k < CT_HLO_COLLECTIVE_NUM_KINDS; k++) {
         if (p->wire_bytes[k] <= 0) continue;
-        ct_str_printf(out, "  %s", ct_collective_kind_name((ct_collective_kind)k));
+        ct_str_printf(out, "  %s", ct_hlo_collective_kind_name((ct_hlo_collective_kind)k));
         put_count(p->wire_bytes[k], "B", out);
     }
     ct_str_printf(out, "; %.3f ms of the links, %.3f exposed\n", 1e3 * p->links_busy.at[CT_CHIP_MID],
@@ -175,7 +175,7 @@ static void put_collectives(const ct_prediction *p, ct_json_writer *writer)
         const ct_predict_collective *item = &p->collectives[i];
         if (item->times <= 0) continue;
         ct_json_begin_object(writer, NULL);
-        ct_json_put_string(writer, "kind", ct_collective_kind_name(item->kind));
+        ct_json_put_string(writer, "kind", ct_hlo_collective_kind_name(item->kind));
         ct_json_put_string(writer, "name", item->name);
         ct_json_put_string(writer, "op_name", item->op_name);
         ct_json_put_string(writer, "axes", item->axes);
@@ -191,8 +191,8 @@ static void put_collectives(const ct_prediction *p, ct_json_writer *writer)
     }
     ct_json_end(writer);
     ct_json_begin_object(writer, "wire_bytes");
-    for (int k = 0; k < CT_COLLECTIVE_NUM_KINDS; k++)
-        ct_json_put_double(writer, ct_collective_kind_name((ct_collective_kind)k), p->wire_bytes[k]);
+    for (int k = 0; k < CT_HLO_COLLECTIVE_NUM_KINDS; k++)
+        ct_json_put_double(writer, ct_hlo_collective_kind_name((ct_hlo_collective_kind)k), p->wire_bytes[k]);
     ct_json_end(writer);
 }
 

@@ -84,7 +84,7 @@ static void test_windowed_einsum(void **state)
     expect_near(ct_test_us(p), 4 * 25.6); /* 2,304,000 bytes over one link, both ways at once */
     assert_int_equal(p->num_collectives, 2);
     expect_near(p->collectives[0].times, 4);
-    expect_near(p->wire_bytes[CT_COLLECTIVE_PERMUTE], 2 * 4 * 2304000.0 * 3 / 4); /* three of four send */
+    expect_near(p->wire_bytes[CT_HLO_COLLECTIVE_PERMUTE], 2 * 4 * 2304000.0 * 3 / 4); /* three of four send */
     /* In one direction they queue. */
     p = ct_test_predict_on("v6e", "4x1", HEAD ENTRY PERMUTE("a", UP) PERMUTE("b", UP) "}\n");
     expect_near(ct_test_us(p), 51.2);
@@ -117,7 +117,7 @@ static void test_sparse_cores(void **state)
         assert_int_equal(p->num_collectives, 1);
         assert_true(p->collectives[0].is_async);
         expect_near(ct_test_us(p), 25.6);
-        expect_near(p->wire_bytes[CT_COLLECTIVE_ALL_GATHER], 2304000);
+        expect_near(p->wire_bytes[CT_HLO_COLLECTIVE_ALL_GATHER], 2304000);
     }
     /* A start without operands loads the program; what hands it operands sets it off. */
     ct_prediction *p = ct_test_predict(ct_arena_printf(
@@ -208,9 +208,9 @@ static void test_hidden_reduce_scatter(void **state)
     ct_prediction *reduce = ct_test_predict(
         ct_arena_printf(&ct_test_arena, "%s%s", inner,
                         "  ROOT r = f32[1152000]{0} all-reduce(q), replica_groups=" ALONG_Y ", to_apply=sum\n}\n"));
-    expect_near(scatter->wire_bytes[CT_COLLECTIVE_REDUCE_SCATTER], 2304000);
-    assert_true(scatter->wire_bytes[CT_COLLECTIVE_ALL_REDUCE] == 0);
-    expect_near(reduce->wire_bytes[CT_COLLECTIVE_ALL_REDUCE], 4608000);
+    expect_near(scatter->wire_bytes[CT_HLO_COLLECTIVE_REDUCE_SCATTER], 2304000);
+    assert_true(scatter->wire_bytes[CT_HLO_COLLECTIVE_ALL_REDUCE] == 0);
+    expect_near(reduce->wire_bytes[CT_HLO_COLLECTIVE_ALL_REDUCE], 4608000);
     expect_near(ct_test_us(scatter), 25.6);
     expect_near(ct_test_us(reduce), 51.2);
 }

@@ -91,8 +91,8 @@ static void report_traffic(const ct_recipe *recipe, const ct_memory_report_opts 
 {
     ct_hlo_traffic traffic;
     ct_hlo_traffic_find(arena, module, recipe->device.count, &traffic);
-    int64_t wire_bytes[CT_COLLECTIVE_NUM_KINDS], sizes[CT_MAX_MESH_AXES] = {0}, total = 0;
-    double seconds[CT_COLLECTIVE_NUM_KINDS] = {0}, total_seconds = 0, async_seconds = 0;
+    int64_t wire_bytes[CT_HLO_COLLECTIVE_NUM_KINDS], sizes[CT_MAX_MESH_AXES] = {0}, total = 0;
+    double seconds[CT_HLO_COLLECTIVE_NUM_KINDS] = {0}, total_seconds = 0, async_seconds = 0;
     for (int a = 0; a < mesh->num_axes; a++) sizes[a] = mesh->axes[a].size;
     ct_links links;
     ct_status *status = ct_links_init(t->kind, mesh, t->torus.wraps, t->torus.names, &links);
@@ -106,10 +106,10 @@ static void report_traffic(const ct_recipe *recipe, const ct_memory_report_opts 
         if (traffic.items[i].is_async) async_seconds += time;
     }
     ct_str_append(out, "Sent by one device in a step, as compiled\n");
-    for (int k = 0; k < CT_COLLECTIVE_NUM_KINDS; k++) {
+    for (int k = 0; k < CT_HLO_COLLECTIVE_NUM_KINDS; k++) {
         total += wire_bytes[k];
         if (!wire_bytes[k]) continue;
-        ct_str_printf(out, "  %-26s %16lld bytes", ct_collective_kind_name((ct_collective_kind)k),
+        ct_str_printf(out, "  %-26s %16lld bytes", ct_hlo_collective_kind_name((ct_hlo_collective_kind)k),
                       (long long)wire_bytes[k]);
         if (has_links) ct_str_printf(out, " %10.3f ms by the links", 1e3 * seconds[k]);
         ct_str_append_char(out, '\n');

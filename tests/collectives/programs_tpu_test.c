@@ -79,11 +79,11 @@ static void test_per_axis(void **state)
     (void)state;
     compiled c = compile("v6e:4x4", "fsdp_per_axis", false, NULL);
     traffic_rules rules = rules_for(2, v6e_sizes);
-    int64_t wire[CT_COLLECTIVE_NUM_KINDS], whole = (int64_t)NUM_WEIGHT * 2 / 16 * 15;
+    int64_t wire[CT_HLO_COLLECTIVE_NUM_KINDS], whole = (int64_t)NUM_WEIGHT * 2 / 16 * 15;
     ct_hlo_traffic_sum(&c.traffic, wire);
-    assert_int_equal(wire[CT_COLLECTIVE_ALL_GATHER], 4 * NUM_LAYERS * whole);
-    assert_in_range(wire[CT_COLLECTIVE_REDUCE_SCATTER], 2 * NUM_LAYERS * whole, 2 * NUM_LAYERS * whole * 107 / 100);
-    assert_int_equal(wire[CT_COLLECTIVE_ALL_REDUCE], 0);
+    assert_int_equal(wire[CT_HLO_COLLECTIVE_ALL_GATHER], 4 * NUM_LAYERS * whole);
+    assert_in_range(wire[CT_HLO_COLLECTIVE_REDUCE_SCATTER], 2 * NUM_LAYERS * whole, 2 * NUM_LAYERS * whole * 107 / 100);
+    assert_int_equal(wire[CT_HLO_COLLECTIVE_ALL_REDUCE], 0);
     assert_true(c.traffic.estimated_cycles > 1e5);
     expect_problem(&c, &rules, "");
 }

@@ -16,7 +16,7 @@ typedef struct {
 static void problem(checker *c, const ct_hlo_collective *item, const char *what)
 {
     ct_str_printf(c->out, "%s: %s %s of %lld elements of %s, %lld times (%s)\n", what,
-                  ct_collective_kind_name(item->kind), item->name, (long long)item->num_elements, item->dtype,
+                  ct_hlo_collective_kind_name(item->kind), item->name, (long long)item->num_elements, item->dtype,
                   (long long)item->times, item->op_name);
     c->num_problems++;
 }
@@ -40,7 +40,7 @@ static int find_weight(const traffic_rules *rules, const ct_hlo_collective *item
 
 static void check_fsdp(checker *c, const ct_hlo_collective *item)
 {
-    bool whole, gathers = item->kind == CT_COLLECTIVE_ALL_GATHER;
+    bool whole, gathers = item->kind == CT_HLO_COLLECTIVE_ALL_GATHER;
     int weight = find_weight(c->rules, item, !gathers, &whole);
     if (weight < 0) {
         problem(c, item, "no weight has this size");
@@ -57,7 +57,7 @@ size_t traffic_check(const ct_hlo_traffic *traffic, const traffic_rules *rules, 
                  .gathers = ct_alloc_zeroed(rules->num_weights, sizeof(int64_t)),
                  .scatters = ct_alloc_zeroed(rules->num_weights, sizeof(int64_t))};
     double total = 0, small = 0, permuted = 0;
-    int64_t activations[CT_COLLECTIVE_NUM_KINDS] = {0};
+    int64_t activations[CT_HLO_COLLECTIVE_NUM_KINDS] = {0};
     int fsdp_mask = (1 << rules->num_fsdp_axes) - 1;
     if (traffic->num_unknown_senders) {
         ct_str_printf(out_problems, "the turns of %zu loops with collectives are not known\n",
@@ -69,21 +69,21 @@ size_t traffic_check(const ct_hlo_traffic *traffic, const traffic_rules *rules, 
         double wire = (double)item->wire_bytes * (double)item->times;
         int axes = ct_hlo_collective_axes(item, rules->num_axes, rules->sizes);
         total += wire;
-        if (item->kind == CT_COLLECTIVE_PERMUTE) {
+        if (item->kind == CT_HLO_COLLECTIVE_PERMUTE) {
             permuted += wire;
         } else if (item->waste) {
             problem(&c, item,
                     strcmp(item->waste, "all-gather") ? "an all-reduce where a reduce-scatter would do"
                                                       : "an all-reduce where an all-gather would do");
-        } else if (item->kind == CT_COLLECTIVE_ALL_REDUCE && item->num_elements <= rules->small_elements) {
+        } else if (item->kind == CT_HLO_COLLECTIVE_ALL_REDUCE && item->num_elements <= rules->small_elements) {
             small += wire;
         } else if (axes < 0) {
             problem(&c, item, "along no axes of the mesh");
         } else if (!(axes & fsdp_mask) && item->num_elements == rules->activation_elements) {
             activations[item->kind] += item->times;
-        } else if (item->kind == CT_COLLECTIVE_ALL_REDUCE) {
+        } else if (item->kind == CT_HLO_COLLECTIVE_ALL_REDUCE) {
             problem(&c, item, "an all-reduce of more than norms and scalars");
-        } else if (item->kind == CT_COLLECTIVE_ALL_TO_ALL || axes & ~fsdp_mask) {
+        } else if (item->kind == CT_HLO_COLLECTIVE_ALL_TO_ALL || axes & ~fsdp_mask) {
             problem(&c, item, "not asked for");
         } else {
             check_fsdp(&c, item);
@@ -98,15 +98,16 @@ size_t traffic_check(const ct_hlo_traffic *traffic, const traffic_rules *rules, 
                           (long long)rules->gathers[i], (long long)rules->scatters[i]);
             c.num_problems++;
         }
-    if (activations[CT_COLLECTIVE_ALL_GATHER] != rules->num_activation_gathers ||
-        activations[CT_COLLECTIVE_REDUCE_SCATTER] != rules->num_activation_scatters ||
-        activations[CT_COLLECTIVE_ALL_REDUCE] != rules->num_activation_reduces) {
+    if (activations[CT_HLO_COLLECTIVE_ALL_GATHER] != rules->num_activation_gathers ||
+        activations[CT_HLO_COLLECTIVE_REDUCE_SCATTER] != rules->num_activation_scatters ||
+        activations[CT_HLO_COLLECTIVE_ALL_REDUCE] != rules->num_activation_reduces) {
         ct_str_printf(
             out_problems,
             "activations are gathered, scattered and reduced %lld, %lld and %lld times, wanted %lld, %lld and "
             "%lld\n",
-            (long long)activations[CT_COLLECTIVE_ALL_GATHER], (long long)activations[CT_COLLECTIVE_REDUCE_SCATTER],
-            (long long)activations[CT_COLLECTIVE_ALL_REDUCE], (long long)rules->num_activation_gathers,
+            (long long)activations[CT_HLO_COLLECTIVE_ALL_GATHER],
+            (long long)activations[CT_HLO_COLLECTIVE_REDUCE_SCATTER],
+            (long long)activations[CT_HLO_COLLECTIVE_ALL_REDUCE], (long long)rules->num_activation_gathers,
             (long long)rules->num_activation_scatters, (long long)rules->num_activation_reduces);
         c.num_problems++;
     }
