@@ -58,7 +58,9 @@ typedef struct ct__sim {
     ct_prediction *result;
     ct__priced **priced; /* [computation][instruction] */
     size_t collective_capacity, kernel_capacity, unknown_capacity, note_capacity;
-    int efficiency; /* that is being simulated */
+    int efficiency;      /* that is being simulated */
+    ct__priced **flying; /* what has been started and may not have ended */
+    size_t num_flying, flying_capacity;
 } ct__sim;
 
 /* Grows an array of the arena for one more element. */

@@ -136,8 +136,8 @@ CT_MUST_USE ct_status *ct_predict_torus(const ct_chip *chip, const char *shape, 
 
 /* ---- results ---- */
 
-/* Appends for people to read: the step, its groups, kernels, collectives, what is not known, and the num_items longest
- * items. */
+/* Appends for people to read: the step, its groups, kernels, what is sent, what is not known; unless num_items is 0
+ * also every collective and the num_items longest items. */
 void ct_prediction_print(const ct_prediction *prediction, size_t num_items, ct_str *out);
 
 /* Writes the members of an object that the caller has begun. num_items as above. */

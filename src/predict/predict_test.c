@@ -2,7 +2,7 @@
 #include "predict/predict.h"
 
 #include "base/base64.h"
-#include "predict/internal.h"
+#include "predict/predict_fuzz.c" /* its corpus is replayed below */
 #include "predict/testing.h"
 
 #define HEAD "HloModule m, is_scheduled=true\n"
@@ -324,6 +324,13 @@ static void test_output(void **state)
     ct_str_deinit(&out);
 }
 
+static void test_corpus(void **state)
+{
+    (void)state;
+    ct_test_replay(CT_TEST_CORPORA, "predict", LLVMFuzzerTestOneInput);
+    ct_test_replay(CT_TEST_CORPORA, "hlo_text", LLVMFuzzerTestOneInput);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +343,7 @@ int main(void)
         cmocka_unit_test(test_torus),
         cmocka_unit_test(test_compare),
         cmocka_unit_test(test_output),
+        cmocka_unit_test(test_corpus),
     };
     return cmocka_run_group_tests(tests, ct_test_arena_init, ct_test_arena_deinit);
 }

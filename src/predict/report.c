@@ -80,28 +80,55 @@ static void print_kernels(const ct_prediction *p, ct_str *out)
     }
 }
 
+/* Of one kind, what one device sends in a step, in all. */
+static void print_kinds(const ct_prediction *p, ct_str *out)
+{
+    ct_str_append(out, "Sent by one device in a step, as compiled\n");
+    double total = 0, busy[CT_HLO_COLLECTIVE_NUM_KINDS] = {0}, exposed[CT_HLO_COLLECTIVE_NUM_KINDS] = {0};
+    for (size_t i = 0; i < p->num_collectives; i++) {
+        busy[p->collectives[i].kind] += p->collectives[i].busy.at[CT_CHIP_MID];
+        exposed[p->collectives[i].kind] += p->collectives[i].exposed.at[CT_CHIP_MID];
+    }
+    for (int k = 0; k < CT_HLO_COLLECTIVE_NUM_KINDS; k++) {
+        total += p->wire_bytes[k];
+        if (p->wire_bytes[k] > 0)
+            ct_str_printf(out, "  %-26s %16.0f bytes %10.3f ms of the links, %.3f exposed\n",
+                          ct_hlo_collective_kind_name((ct_hlo_collective_kind)k), p->wire_bytes[k], 1e3 * busy[k],
+                          1e3 * exposed[k]);
+    }
+    ct_str_printf(out, "  %-26s %16.0f bytes %10.3f ms of the links, %.3f exposed\n", "all", total,
+                  1e3 * p->links_busy.at[CT_CHIP_MID], 1e3 * p->links_exposed.at[CT_CHIP_MID]);
+}
+
+/* Those that differ in nothing but when they run. */
+static bool is_alike(const ct_predict_collective *a, const ct_predict_collective *b)
+{
+    return a->kind == b->kind && a->is_async == b->is_async && a->wire_bytes == b->wire_bytes && a->waste == b->waste &&
+           !strcmp(a->dtype, b->dtype) && !strcmp(a->axes, b->axes) && !strcmp(a->op_name, b->op_name);
+}
+
 static void print_collectives(const ct_prediction *p, ct_str *out)
 {
-    if (!p->num_collectives) return;
-    ct_str_append(out, "Collectives, ms of the links and, of them, exposed (mid); bytes that one device sends\n");
+    ct_str_append(out, "Collectives: bytes sent, ms of the links and, of them, exposed (mid)\n");
     for (size_t i = 0; i < p->num_collectives; i++) {
-        const ct_predict_collective *item = &p->collectives[i];
-        if (item->times <= 0) continue;
-        ct_str_printf(out, "  %-14s %-5s", ct_hlo_collective_kind_name(item->kind), item->dtype);
-        put_count(item->wire_bytes, "B", out);
-        ct_str_printf(out, " x %-5.0f %9.3f %9.3f  %-5s %s  %s%s%s%s\n", item->times, 1e3 * item->busy.at[CT_CHIP_MID],
-                      1e3 * item->exposed.at[CT_CHIP_MID], item->is_async ? "async" : "sync", item->axes,
-                      item->op_name[0] ? item->op_name : item->name, item->waste ? " (wasted: " : "",
-                      item->waste ? item->waste : "", item->waste ? " would do)" : "");
+        ct_predict_collective item = p->collectives[i];
+        bool is_first = item.times > 0;
+        for (size_t j = 0; j < i && is_first; j++) is_first = !is_alike(&item, &p->collectives[j]);
+        if (!is_first) continue;
+        for (size_t j = i + 1; j < p->num_collectives; j++) {
+            const ct_predict_collective *other = &p->collectives[j];
+            if (!is_alike(&item, other)) continue;
+            item.times += other->times;
+            item.busy.at[CT_CHIP_MID] += other->busy.at[CT_CHIP_MID];
+            item.exposed.at[CT_CHIP_MID] += other->exposed.at[CT_CHIP_MID];
+        }
+        ct_str_printf(out, "  %-14s %-5s", ct_hlo_collective_kind_name(item.kind), item.dtype);
+        put_count(item.wire_bytes, "B", out);
+        ct_str_printf(out, " x %-5.0f %9.3f %9.3f  %-5s %s  %s%s%s%s\n", item.times, 1e3 * item.busy.at[CT_CHIP_MID],
+                      1e3 * item.exposed.at[CT_CHIP_MID], item.is_async ? "async" : "sync", item.axes,
+                      item.op_name[0] ? item.op_name : item.name, item.waste ? " (wasted: " : "",
+                      item.waste ? item.waste : "", item.waste ? " would do)" : "");
     }
-    ct_str_append(out, "  all           ");
-    for (int k = 0; k < CT_HLO_COLLECTIVE_NUM_KINDS; k++) {
-        if (p->wire_bytes[k] <= 0) continue;
-        ct_str_printf(out, "  %s", ct_hlo_collective_kind_name((ct_hlo_collective_kind)k));
-        put_count(p->wire_bytes[k], "B", out);
-    }
-    ct_str_printf(out, "; %.3f ms of the links, %.3f exposed\n", 1e3 * p->links_busy.at[CT_CHIP_MID],
-                  1e3 * p->links_exposed.at[CT_CHIP_MID]);
 }
 
 static void print_items(const ct_prediction *p, size_t num_items, ct_str *out)
@@ -121,7 +148,8 @@ void ct_prediction_print(const ct_prediction *p, size_t num_items, ct_str *out)
 {
     print_head(p, out);
     print_kernels(p, out);
-    print_collectives(p, out);
+    if (p->num_collectives) print_kinds(p, out);
+    if (p->num_collectives && num_items) print_collectives(p, out);
     if (p->host_bytes > 0) {
         ct_str_append(out, "To and from the host:");
         put_count(p->host_bytes, "B", out);

@@ -58,6 +58,23 @@ static void test_links(void **state)
     expect_near(ct_test_us(all), ct_test_us(p));
 }
 
+/* A synchronous one goes before a gather that is under way, which comes so much later; elsewhere it disturbs nothing.
+ */
+static void test_sync_beside_async(void **state)
+{
+    (void)state;
+#define NOW(groups) "  n = f32[1152000]{0} all-gather(p), dimensions={0}, replica_groups=" groups "\n"
+    ct_prediction *p =
+        ct_test_predict(HEAD ENTRY GATHER("g", ALONG_Y) NOW(ALONG_Y) CT_TEST_WORK("w", "x", "35000") DONE("g") "}\n");
+    expect_near(ct_test_us(p), 51.2);
+    expect_near(1e6 * p->collectives[0].exposed.at[CT_CHIP_MID], 5.6);
+    expect_near(1e6 * p->collectives[1].exposed.at[CT_CHIP_MID], 25.6);
+    p = ct_test_predict(HEAD ENTRY GATHER("g", ALONG_Y) NOW(ALONG_X) CT_TEST_WORK("w", "x", "35000") DONE("g") "}\n");
+    expect_near(ct_test_us(p), 45.6);
+    assert_true(p->collectives[0].exposed.at[CT_CHIP_MID] == 0);
+    ct_test_sums(p);
+}
+
 /* The default of libtpu turns a product of a sharded matrix into steps with a permute each way (windowed einsum): each
  * counts, the two directions run at once, and the loop multiplies them. */
 static void test_windowed_einsum(void **state)
@@ -264,6 +281,7 @@ static void test_slices(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sync_beside_async),
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_links),
         cmocka_unit_test(test_windowed_einsum),

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "chips/chips.h"
+
 double ct_flops_per_token(const ct_flops_model *model)
 {
     double num_multiplied = (double)model->num_params;
@@ -17,14 +19,13 @@ typedef struct chip {
     double teraflops;
 } chip;
 
-/* The first row that fits counts, so a name stands before those that it contains. Makers' figures, dense bf16. */
+/* Beside chips/chips.h. On running TPUs the two cores of a v4 are one device. The first row that fits counts, so a name
+ * stands before those that it contains. Makers' figures, dense bf16. */
 static const chip chips[] = {
-    {"TPU v5 lite", NULL, 197}, {"TPU v5e", NULL, 197},       {"TPU v5", NULL, 459}, /* v5p's own name */
-    {"TPU v6", NULL, 918},      {"TPU v7", NULL, 2307.0 / 2},                        /* a chip is two devices */
-    {"TPU7", NULL, 2307.0 / 2}, {"TPU v4", NULL, 275},        {"GB300", NULL, 2500},  {"GB200", NULL, 2500},
-    {"B300", NULL, 2250},       {"B200", NULL, 2250},         {"H200", NULL, 989},    {"H100", "NVL", 835},
-    {"H100", "PCIe", 756},      {"H100", NULL, 989},          {"H20", NULL, 148},     {"A100", NULL, 312},
-    {"A6000", NULL, 154.85},    {"L40S", NULL, 362},          {"MI355X", NULL, 2500}, {"MI300X", NULL, 1300},
+    {"TPU v4", NULL, 275}, {"GB300", NULL, 2500},  {"GB200", NULL, 2500},  {"B300", NULL, 2250},
+    {"B200", NULL, 2250},  {"H200", NULL, 989},    {"H100", "NVL", 835},   {"H100", "PCIe", 756},
+    {"H100", NULL, 989},   {"H20", NULL, 148},     {"A100", NULL, 312},    {"A6000", NULL, 154.85},
+    {"L40S", NULL, 362},   {"MI355X", NULL, 2500}, {"MI300X", NULL, 1300},
 };
 
 double ct_peak_flops(const char *device_kind, bool *out_is_known)
@@ -33,6 +34,8 @@ double ct_peak_flops(const char *device_kind, bool *out_is_known)
     for (size_t i = 0; i < CT_COUNT(chips); i++)
         if (strcasestr(device_kind, chips[i].name) && (!chips[i].variant || strcasestr(device_kind, chips[i].variant)))
             return chips[i].teraflops * 1e12;
+    const ct_chip *tpu = ct_chip_find(device_kind);
+    if (tpu) return tpu->peak_flops[CT_CHIP_BF16];
     if (out_is_known) *out_is_known = false;
     return 312e12;
 }

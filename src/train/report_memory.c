@@ -6,8 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "pjrt/collectives.h"
-#include "spmd/links.h"
+#include "predict/predict.h"
 #include "train/chip.h"
 #include "train/setup.h"
 #include "train/step.h"
@@ -72,59 +71,36 @@ static void report_bytes(const ct_executable_memory *memory, ct_str *out)
                       (double)rows[i].bytes / (1 << 30));
 }
 
-/* Seconds of one collective as it is emitted, by the link model. */
-static double link_seconds(const ct_hlo_collective *item, const ct_links *links)
+/* What is sent and how long the step takes. Of chips that are not known there is what is sent alone. */
+static ct_status *report_traffic(const ct_recipe *recipe, const ct_memory_report_opts *opts, const target *t,
+                                 const ct_mesh *mesh, const ct_hlo_module *module, ct_arena *arena, ct_str *out)
 {
-    static const ct_links_kind kinds[] = {CT_LINKS_GATHER, CT_LINKS_GATHER, CT_LINKS_REDUCE, CT_LINKS_EXCHANGE,
-                                          CT_LINKS_SHIFT};
-    int mask = ct_hlo_collective_axes(item, links->num_axes, links->sizes), axes[CT_MAX_MESH_AXES], num_axes = 0;
-    if (mask < 0) mask = (1 << links->num_axes) - 1; /* groups that are no axes: as if they were all */
-    for (int a = 0; a < links->num_axes; a++)
-        if (mask >> a & 1) axes[num_axes++] = a;
-    ct_links_kind kind = kinds[item->kind];
-    return item->is_nd ? ct_links_all_time(links, kind, num_axes, axes, (double)item->payload_bytes)
-                       : ct_links_ring_time(links, kind, num_axes, axes, (double)item->payload_bytes);
-}
-
-static void report_traffic(const ct_recipe *recipe, const ct_memory_report_opts *opts, const target *t,
-                           const ct_mesh *mesh, const ct_hlo_module *module, ct_arena *arena, ct_str *out)
-{
+    const ct_chip *chip = ct_chip_find(t->kind);
+    if (chip) {
+        ct_predict_opts predict = {.chip = chip, .torus = &t->torus, .mesh = mesh, .num_devices = recipe->device.count};
+        ct_prediction *prediction;
+        CT_TRY(ct_predict(arena, module, &predict, &prediction));
+        ct_prediction_print(prediction, opts->list ? 30 : 0, out);
+        return NULL;
+    }
     ct_hlo_traffic traffic;
     ct_hlo_traffic_find(arena, module, recipe->device.count, &traffic);
     int64_t wire_bytes[CT_HLO_COLLECTIVE_NUM_KINDS], sizes[CT_MAX_MESH_AXES] = {0}, total = 0;
-    double seconds[CT_HLO_COLLECTIVE_NUM_KINDS] = {0}, total_seconds = 0, async_seconds = 0;
     for (int a = 0; a < mesh->num_axes; a++) sizes[a] = mesh->axes[a].size;
-    ct_links links;
-    ct_status *status = ct_links_init(t->kind, mesh, t->torus.wraps, t->torus.names, &links);
-    bool has_links = !status;
-    ct_status_free(status);
     ct_hlo_traffic_sum(&traffic, wire_bytes);
-    for (size_t i = 0; i < traffic.num_items && has_links; i++) {
-        double time = link_seconds(&traffic.items[i], &links) * (double)traffic.items[i].times;
-        seconds[traffic.items[i].kind] += time;
-        total_seconds += time;
-        if (traffic.items[i].is_async) async_seconds += time;
-    }
     ct_str_append(out, "Sent by one device in a step, as compiled\n");
     for (int k = 0; k < CT_HLO_COLLECTIVE_NUM_KINDS; k++) {
         total += wire_bytes[k];
-        if (!wire_bytes[k]) continue;
-        ct_str_printf(out, "  %-26s %16lld bytes", ct_hlo_collective_kind_name((ct_hlo_collective_kind)k),
-                      (long long)wire_bytes[k]);
-        if (has_links) ct_str_printf(out, " %10.3f ms by the links", 1e3 * seconds[k]);
-        ct_str_append_char(out, '\n');
+        if (wire_bytes[k])
+            ct_str_printf(out, "  %-26s %16lld bytes\n", ct_hlo_collective_kind_name((ct_hlo_collective_kind)k),
+                          (long long)wire_bytes[k]);
     }
-    ct_str_printf(out, "  %-26s %16lld bytes", "all", (long long)total);
-    if (has_links)
-        ct_str_printf(out, " %10.3f ms by the links (predicted), %.3f of them beside computation", 1e3 * total_seconds,
-                      1e3 * async_seconds);
-    ct_str_append_char(out, '\n');
+    ct_str_printf(out, "  %-26s %16lld bytes\n", "all", (long long)total);
     if (traffic.num_unknown_loops)
         ct_str_printf(out, "  the turns of %zu loops are not known: they are counted once\n",
                       traffic.num_unknown_loops);
-    if (traffic.estimated_cycles > 0)
-        ct_str_printf(out, "Computation, by the compiler's estimates: %.0f cycles\n", traffic.estimated_cycles);
     if (opts->list) ct_hlo_traffic_print(&traffic, mesh->num_axes, sizes, out);
+    return NULL;
 }
 
 ct_status *ct_memory_report(const ct_recipe *recipe, const ct_memory_report_opts *opts, ct_str *out)
@@ -150,7 +126,7 @@ ct_status *ct_memory_report(const ct_recipe *recipe, const ct_memory_report_opts
     report_bytes(&memory, out);
     ct_hlo_module *module;
     CT_TRY_OUT(ct_executable_hlo(executable, &arena, &module));
-    report_traffic(recipe, opts, &t, &parallel.mesh, module, &arena, out);
+    CT_TRY_OUT(report_traffic(recipe, opts, &t, &parallel.mesh, module, &arena, out));
     ct_str_printf(out, "Compiled in %.1f s for %lld devices of the kind %s\n", compile_seconds,
                   (long long)recipe->device.count, t.kind);
 out:

@@ -11,14 +11,14 @@ typedef struct ct_memory_report_opts {
      * must be the topology's number of devices. */
     ct_topology *topology;
     const ct_session_opts *session; /* its flags and innermost hold for a topology, too */
-    bool list;                      /* every collective */
+    bool list;                      /* the longest operations; on what is no TPU every collective */
 } ct_memory_report_opts;
 
 /* Builds and compiles the training step and appends, for people to read:
  *
  *   bytes per device: arguments, outputs, outputs that live in arguments, temporaries, code, host memory
- *   what is sent per device and step, by kind as executed, and how long that takes by the link model where the chip is
- * known the compiler's own estimate of all computation, where it gives one
+ *   on a TPU: the predicted step, its parts, every collective (docs/prediction.md)
+ *   else: what is sent per device and step, by kind as executed
  *
  * Errors: those of building the step, of the plugin and the compiler; INVALID_ARGUMENT for another number of devices.
  */
