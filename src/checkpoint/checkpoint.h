@@ -8,10 +8,10 @@
  *   {folder}/step-600.tmp-4711/                  a save by process 4711 under way, or the leftover of a dead one
  *
  *   manifest.json
- *     format, version      "ctitan checkpoint", 1
+ *     format, version      "ctitan checkpoint", 2
  *     step                 500
  *     files                [{name, size_bytes, xxh3_128}]                      hash of all its bytes, 32 hex digits
- *     tensors              {name: {dtype, shape, shards: [{file, offset, offsets, sizes}]}}
+ *     tensors              {name: {dtype, shape, shards: [{file, offset, offsets, sizes, xxh3_128}]}}
  *                          file: index into files; offset: of the shard's first byte in the file; offsets, sizes: the
  *                          box of the tensor that the shard is. The shards cover the tensor exactly once.
  *     info                 the caller's object, verbatim
@@ -102,9 +102,7 @@ char *ct_checkpoint_path(const char *folder, int64_t step); /* "{folder}/step-N"
 typedef struct ct_checkpoint ct_checkpoint;
 
 typedef struct ct_checkpoint_open_opts {
-    bool verify; /* read all files and compare their hashes; else only the manifest and the files' sizes */
-    /* with verify: on threads of their own while the step is read; _verified has the result */
-    bool in_background;
+    bool verify; /* read all files and compare their hashes; else only the manifest, the files' sizes and the assets */
 } ct_checkpoint_open_opts;
 
 /* Errors: NOT_FOUND when the step is not there; DATA_LOSS naming the file that is missing, cut short or changed. */
@@ -113,9 +111,6 @@ CT_MUST_USE ct_status *ct_checkpoint_open(const char *folder, int64_t step, cons
 /* The same of a step's own folder, wherever it lies and whatever it is called. Errors: NOT_FOUND without a manifest. */
 CT_MUST_USE ct_status *ct_checkpoint_open_path(const char *path, const ct_checkpoint_open_opts *opts,
                                                ct_checkpoint **out_checkpoint);
-/* Waits for the hashes that were asked for in the background. Errors: DATA_LOSS naming the file that was changed: what
- * was read until now must not be used. */
-CT_MUST_USE ct_status *ct_checkpoint_verified(ct_checkpoint *checkpoint);
 /* The newest step that opens with opts; -1 when folder has no step. Each newer one that does not open is a warning.
  * Errors: DATA_LOSS when there are steps, but none opens: a run must not start over on top of them unasked. */
 CT_MUST_USE ct_status *ct_checkpoint_latest(const char *folder, const ct_checkpoint_open_opts *opts, int64_t *out_step);
@@ -134,8 +129,18 @@ size_t ct_checkpoint_num_assets(const ct_checkpoint *checkpoint);
 ct_checkpoint_asset ct_checkpoint_asset_at(const ct_checkpoint *checkpoint, size_t index);
 
 /* Reads a box of a tensor, row-major; region NULL is all of it. wanted gives name, dtype and whole shape (its shards
- * are not looked at). Errors: NOT_FOUND with the nearest name, INVALID_ARGUMENT naming both dtypes or both shapes. */
+ * are not looked at). Each shard that is met is read whole and its hash compared, so what was read is what was saved.
+ * Errors: DATA_LOSS naming file and tensor, NOT_FOUND with the nearest name, INVALID_ARGUMENT naming both dtypes or
+ * both shapes. */
 CT_MUST_USE ct_status *ct_checkpoint_read(const ct_checkpoint *checkpoint, const ct_checkpoint_tensor *wanted,
                                           const ct_checkpoint_shard *region, void *out_bytes);
+
+/* The same through memory that is kept from read to read; a reader belongs to one thread at a time, and remembers the
+ * last shard that it read for boxes that are parts of it. */
+typedef struct ct_checkpoint_reader ct_checkpoint_reader;
+ct_checkpoint_reader *ct_checkpoint_reader_new(const ct_checkpoint *checkpoint);
+void ct_checkpoint_reader_free(ct_checkpoint_reader *reader); /* NULL is allowed */
+CT_MUST_USE ct_status *ct_checkpoint_reader_read(ct_checkpoint_reader *reader, const ct_checkpoint_tensor *wanted,
+                                                 const ct_checkpoint_shard *region, void *out_bytes);
 
 #endif

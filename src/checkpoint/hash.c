@@ -1,14 +1,7 @@
 /* XXH3-128 from the header of libxxhash, so that nothing is linked. A ct__hash is its state, under our name. */
 #include "checkpoint/hash.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "base/alloc.h"
-#include "base/file.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -40,27 +33,4 @@ void ct__hash_finish(ct__hash *hash, char out_digits[CT__HASH_DIGITS + 1])
 void ct__hash_bytes(const void *bytes, size_t size_bytes, char out_digits[CT__HASH_DIGITS + 1])
 {
     print_digits(XXH3_128bits(bytes, size_bytes), out_digits);
-}
-
-ct_status *ct__hash_file(const char *path, int64_t size_bytes, char out_digits[CT__HASH_DIGITS + 1])
-{
-    enum { PIECE_BYTES = 1 << 20 };
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return ct_errno_error("cannot open %s", path);
-    (void)posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL);
-    ct_status *status = NULL;
-    ct__hash *hash = ct__hash_new();
-    void *piece = ct_alloc(PIECE_BYTES);
-    while (size_bytes && !status) {
-        ssize_t count = read(descriptor, piece, (size_t)CT_MIN(size_bytes, PIECE_BYTES));
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) status = ct_errno_error("cannot read %s", path);
-        if (count <= 0) break;
-        ct__hash_update(hash, piece, (size_t)count);
-        size_bytes -= count;
-    }
-    ct__hash_finish(hash, out_digits);
-    free(piece);
-    close(descriptor);
-    return status;
 }

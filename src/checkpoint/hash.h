@@ -2,7 +2,7 @@
 #ifndef CT_CHECKPOINT_HASH_H
 #define CT_CHECKPOINT_HASH_H
 
-#include "base/status.h"
+#include "base/macros.h"
 
 enum { CT__HASH_DIGITS = 32 };
 
@@ -11,9 +11,6 @@ typedef struct ct__hash ct__hash; /* of bytes that come in pieces */
 ct__hash *ct__hash_new(void);
 void ct__hash_update(ct__hash *hash, const void *bytes, size_t size_bytes);
 void ct__hash_finish(ct__hash *hash, char out_digits[CT__HASH_DIGITS + 1]); /* frees hash */
-
-/* Of the first size_bytes of a file, read in pieces; fewer are hashed when it is shorter. */
-CT_MUST_USE ct_status *ct__hash_file(const char *path, int64_t size_bytes, char out_digits[CT__HASH_DIGITS + 1]);
 
 void ct__hash_bytes(const void *bytes, size_t size_bytes, char out_digits[CT__HASH_DIGITS + 1]);
 

@@ -1,14 +1,14 @@
-/* Loading: the files are mapped, and a region of a tensor is put together from the shards that it meets. Hashes are
- * taken through reads, which the kernel does ahead of use; in the background they bring the pages that the maps then
- * find.
+/* Loading: a region of a tensor is put together from the shards that it meets. A region that is one shard, as on the
+ * mesh that saved, is read past the page cache and hashed on the way: one pass over the disk. Of any other a shard is
+ * read and hashed whole the first time, through the cache, where the regions after it find their parts. Nothing is used
+ * that was not verified.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/alloc.h"
+#include "base/direct.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "base/workers.h"
@@ -20,15 +20,12 @@ struct ct_checkpoint {
     char *path; /* of the step */
     ct_arena arena;
     ct__manifest manifest;
-    ct_json *json;  /* of the manifest, for the info */
-    ct_map by_name; /* name -> index + 1 */
-    ct_file_map *maps;
-    size_t *assets; /* files that are not of tensors */
+    ct_json *json;                  /* of the manifest, for the info */
+    ct_map by_name;                 /* name -> index + 1 */
+    ct_direct_file *files, *cached; /* each file twice: past the page cache, and through it */
+    atomic_bool **verified;         /* [tensor][shard] read before, and right */
+    ct_checkpoint_asset *assets;    /* files that are not of tensors, read */
     size_t num_assets;
-    bool is_verifying; /* until the thread is joined */
-    atomic_bool is_closing;
-    pthread_t verifier;
-    ct_status *verified; /* the thread's result */
 };
 
 enum { MAX_VERIFIERS = 4 };
@@ -36,12 +33,9 @@ enum { MAX_VERIFIERS = 4 };
 void ct_checkpoint_close(ct_checkpoint *checkpoint)
 {
     if (!checkpoint) return;
-    checkpoint->is_closing = true;
-    if (checkpoint->is_verifying) pthread_join(checkpoint->verifier, NULL);
-    ct_status_free(checkpoint->verified);
-    for (size_t i = 0; checkpoint->maps && i < checkpoint->manifest.num_files; i++)
-        ct_file_map_close(&checkpoint->maps[i]);
-    free(checkpoint->maps);
+    for (size_t i = 0; checkpoint->files && i < 2 * checkpoint->manifest.num_files; i++)
+        ct_direct_close(&checkpoint->files[i]);
+    free(checkpoint->files);
     ct_map_deinit(&checkpoint->by_name);
     ct_json_free(checkpoint->json);
     ct_arena_deinit(&checkpoint->arena);
@@ -52,80 +46,100 @@ void ct_checkpoint_close(ct_checkpoint *checkpoint)
 static ct_status *open_file(const ct_checkpoint *checkpoint, size_t index)
 {
     const ct__manifest_file *file = &checkpoint->manifest.files[index];
-    ct_file_map *map = &checkpoint->maps[index];
+    ct_direct_file *open = &checkpoint->files[index];
     char *path = ct_path_join(checkpoint->path, file->name);
     ct_status *status = NULL;
     if (!ct_path_exists(path)) {
         status = ct_error(CT_CODE_DATA_LOSS, "%s is missing", path);
         goto out;
     }
-    CT_TRY_OUT(ct_file_map_open(path, map));
-    if ((int64_t)map->size_bytes != file->size_bytes)
-        status = ct_error(CT_CODE_DATA_LOSS, "%s must have %lld bytes, but has %zu", path, (long long)file->size_bytes,
-                          map->size_bytes);
-    else if (map->size_bytes)
-        (void)madvise((void *)(uintptr_t)map->data, map->size_bytes, MADV_SEQUENTIAL); /* only a hint */
+    CT_TRY_OUT(ct_direct_open(path, false, open));
+    CT_TRY_OUT(ct_direct_open(path, true, &checkpoint->cached[index]));
+    if (open->size_bytes != file->size_bytes)
+        status = ct_error(CT_CODE_DATA_LOSS, "%s must have %lld bytes, but has %lld", path, (long long)file->size_bytes,
+                          (long long)open->size_bytes);
 out:
     free(path);
     return status;
+}
+
+/* Bytes on their way from a file: hashed, and copied when there is a place for them. */
+typedef struct passage {
+    ct__hash *hash;
+    char *place;
+} passage;
+
+static void pass(void *context, const void *bytes, size_t size_bytes)
+{
+    passage *way = context;
+    ct__hash_update(way->hash, bytes, size_bytes);
+    if (!way->place) return;
+    memcpy(way->place, bytes, size_bytes);
+    way->place += size_bytes;
+}
+
+/* Where in a file, and what for in the error. */
+typedef struct range {
+    size_t file;
+    int64_t offset, size_bytes;
+    const char *hash, *what; /* hash NULL: the range is not compared */
+    bool is_cached;
+} range;
+
+/* Reads and compares; out_bytes NULL only compares. */
+static ct_status *read_range(const ct_checkpoint *checkpoint, const range *r, void *piece, void *out_bytes)
+{
+    char *path = ct_path_join(checkpoint->path, checkpoint->manifest.files[r->file].name), digits[CT__HASH_DIGITS + 1];
+    passage way = {.hash = ct__hash_new(), .place = out_bytes};
+    const ct_direct_file *file = &(r->is_cached ? checkpoint->cached : checkpoint->files)[r->file];
+    ct_status *status = ct_direct_read(file, path, r->offset, r->size_bytes, piece, pass, &way);
+    ct__hash_finish(way.hash, digits);
+    if (!status && r->hash && strcmp(digits, r->hash) != 0)
+        status = ct_error(CT_CODE_DATA_LOSS, "%s was changed: the hash of %s must be %s, but is %s", path, r->what,
+                          r->hash, digits);
+    free(path);
+    return status;
+}
+
+/* All of a file. */
+static ct_status *read_whole(const ct_checkpoint *checkpoint, size_t index, void *piece, void *out_bytes)
+{
+    const ct__manifest_file *file = &checkpoint->manifest.files[index];
+    range r = {.file = index, .size_bytes = file->size_bytes, .hash = file->hash, .what = "it"};
+    return read_range(checkpoint, &r, piece, out_bytes);
 }
 
 static ct_status *verify_file(void *context, int worker, size_t index)
 {
     (void)worker;
     const ct_checkpoint *checkpoint = context;
-    const ct__manifest_file *file = &checkpoint->manifest.files[index];
-    if (checkpoint->is_closing) return NULL;
-    char *path = ct_path_join(checkpoint->path, file->name), digits[CT__HASH_DIGITS + 1];
-    ct_status *status = ct__hash_file(path, file->size_bytes, digits);
-    if (!status && strcmp(digits, file->hash) != 0)
-        status =
-            ct_error(CT_CODE_DATA_LOSS, "%s was changed: its hash must be %s, but is %s", path, file->hash, digits);
-    free(path);
+    void *piece = ct_direct_piece_new();
+    ct_status *status = read_whole(checkpoint, index, piece, NULL);
+    free(piece);
     return status;
-}
-
-static ct_status *verify(ct_checkpoint *checkpoint)
-{
-    return ct_workers_run(ct_workers_count(MAX_VERIFIERS), checkpoint->manifest.num_files, verify_file, checkpoint);
-}
-
-static void *verify_in_background(void *argument)
-{
-    ct_checkpoint *checkpoint = argument;
-    checkpoint->verified = verify(checkpoint);
-    return NULL;
-}
-
-ct_status *ct_checkpoint_verified(ct_checkpoint *checkpoint)
-{
-    if (checkpoint->is_verifying) pthread_join(checkpoint->verifier, NULL);
-    checkpoint->is_verifying = false;
-    ct_status *status = checkpoint->verified;
-    checkpoint->verified = NULL;
-    return status;
-}
-
-static ct_status *start_verify(ct_checkpoint *checkpoint, const ct_checkpoint_open_opts *opts)
-{
-    if (!opts || !opts->verify) return NULL;
-    if (!opts->in_background || pthread_create(&checkpoint->verifier, NULL, verify_in_background, checkpoint))
-        return verify(checkpoint);
-    checkpoint->is_verifying = true;
-    return NULL;
 }
 
 /* The files that hold no tensor, but for the index that Hugging Face's form has of them. */
-static void find_assets(ct_checkpoint *checkpoint)
+static ct_status *read_assets(ct_checkpoint *checkpoint)
 {
     const ct__manifest *manifest = &checkpoint->manifest;
+    ct_status *status = NULL;
     bool *holds = CT_ARENA_ARRAY(&checkpoint->arena, bool, manifest->num_files);
     for (size_t i = 0; i < manifest->num_tensors; i++)
         for (size_t j = 0; j < manifest->tensors[i].num_shards; j++) holds[manifest->places[i][j].file] = true;
-    checkpoint->assets = CT_ARENA_ARRAY(&checkpoint->arena, size_t, manifest->num_files);
-    for (size_t i = 0; i < manifest->num_files; i++)
-        if (!holds[i] && strcmp(manifest->files[i].name, CT__INDEX_NAME) != 0)
-            checkpoint->assets[checkpoint->num_assets++] = i;
+    checkpoint->assets = CT_ARENA_ARRAY(&checkpoint->arena, ct_checkpoint_asset, manifest->num_files);
+    void *piece = NULL;
+    for (size_t i = 0; i < manifest->num_files && !status; i++) {
+        const ct__manifest_file *file = &manifest->files[i];
+        if (holds[i] || !strcmp(file->name, CT__INDEX_NAME)) continue;
+        if (!piece) piece = ct_direct_piece_new();
+        char *bytes = ct_arena_alloc(&checkpoint->arena, (size_t)file->size_bytes + 1);
+        status = read_whole(checkpoint, i, piece, bytes);
+        checkpoint->assets[checkpoint->num_assets++] =
+            (ct_checkpoint_asset){.name = file->name, .bytes = bytes, .size_bytes = (size_t)file->size_bytes};
+    }
+    free(piece);
+    return status;
 }
 
 /* step -1: any */
@@ -145,10 +159,15 @@ static ct_status *open_step(ct_checkpoint *checkpoint, int64_t step, const ct_ch
     }
     for (size_t i = 0; i < manifest->num_tensors; i++)
         ct_map_set(&checkpoint->by_name, manifest->tensors[i].name, (void *)(uintptr_t)(i + 1));
-    checkpoint->maps = ct_alloc_zeroed(manifest->num_files, sizeof(*checkpoint->maps));
+    checkpoint->files = ct_alloc(2 * manifest->num_files * sizeof(*checkpoint->files));
+    checkpoint->cached = checkpoint->files + manifest->num_files;
+    for (size_t i = 0; i < 2 * manifest->num_files; i++) checkpoint->files[i].descriptor = -1;
+    checkpoint->verified = CT_ARENA_ARRAY(&checkpoint->arena, atomic_bool *, manifest->num_tensors);
+    for (size_t i = 0; i < manifest->num_tensors; i++)
+        checkpoint->verified[i] = CT_ARENA_ARRAY(&checkpoint->arena, atomic_bool, manifest->tensors[i].num_shards);
     for (size_t i = 0; i < manifest->num_files; i++) CT_TRY_OUT(open_file(checkpoint, i));
-    find_assets(checkpoint);
-    status = start_verify(checkpoint, opts);
+    CT_TRY_OUT(read_assets(checkpoint));
+    if (opts && opts->verify) status = ct_workers_run(MAX_VERIFIERS, manifest->num_files, verify_file, checkpoint);
 out:
     free(path);
     return status;
@@ -242,10 +261,7 @@ size_t ct_checkpoint_num_assets(const ct_checkpoint *checkpoint)
 ct_checkpoint_asset ct_checkpoint_asset_at(const ct_checkpoint *checkpoint, size_t index)
 {
     CT_ASSERT(index < checkpoint->num_assets);
-    size_t file = checkpoint->assets[index];
-    return (ct_checkpoint_asset){.name = checkpoint->manifest.files[file].name,
-                                 .bytes = checkpoint->maps[file].data,
-                                 .size_bytes = checkpoint->maps[file].size_bytes};
+    return checkpoint->assets[index];
 }
 
 static ct_status *not_found(const ct_checkpoint *checkpoint, const char *name)
@@ -283,21 +299,112 @@ static ct_status *check_type(const ct_checkpoint *checkpoint, const ct_checkpoin
     return status;
 }
 
-ct_status *ct_checkpoint_read(const ct_checkpoint *checkpoint, const ct_checkpoint_tensor *wanted,
-                              const ct_checkpoint_shard *region, void *out_bytes)
+struct ct_checkpoint_reader {
+    const ct_checkpoint *checkpoint;
+    void *piece, *shard;
+    size_t shard_bytes;
+    const ct__manifest_place *held; /* what shard holds, or NULL */
+};
+
+ct_checkpoint_reader *ct_checkpoint_reader_new(const ct_checkpoint *checkpoint)
 {
+    ct_checkpoint_reader *reader = ct_alloc_zeroed(1, sizeof(*reader));
+    reader->checkpoint = checkpoint;
+    reader->piece = ct_direct_piece_new();
+    return reader;
+}
+
+void ct_checkpoint_reader_free(ct_checkpoint_reader *reader)
+{
+    if (!reader) return;
+    free(reader->piece);
+    free(reader->shard);
+    free(reader);
+}
+
+static range range_of_shard(const ct_checkpoint *checkpoint, const ct_checkpoint_tensor *tensor, size_t shard)
+{
+    const ct__manifest_place *place = &checkpoint->manifest.places[tensor - checkpoint->manifest.tensors][shard];
+    return (range){.file = place->file,
+                   .offset = place->offset,
+                   .size_bytes =
+                       ct__box_volume(&tensor->shards[shard], tensor->rank) * (int64_t)ct_dtype_bytes(tensor->dtype),
+                   .hash = place->hash,
+                   .what = tensor->name};
+}
+
+/* Bytes of a shard from its first element in part to its last. */
+static void find_span(const ct_checkpoint_tensor *tensor, size_t shard, const ct_checkpoint_shard *part,
+                      int64_t *out_begin, int64_t *out_end)
+{
+    const ct_checkpoint_shard *box = &tensor->shards[shard];
+    int64_t first = 0, last = 0;
+    for (int i = 0; i < tensor->rank; i++) {
+        first = first * box->sizes[i] + part->offsets[i] - box->offsets[i];
+        last = last * box->sizes[i] + part->offsets[i] - box->offsets[i] + part->sizes[i] - 1;
+    }
+    *out_begin = first * (int64_t)ct_dtype_bytes(tensor->dtype);
+    *out_end = (last + 1) * (int64_t)ct_dtype_bytes(tensor->dtype);
+}
+
+/* Reads what part needs of a shard to its place in the reader's memory. */
+static ct_status *read_part(ct_checkpoint_reader *reader, const ct_checkpoint_tensor *tensor, size_t shard,
+                            const ct_checkpoint_shard *part)
+{
+    const ct_checkpoint *checkpoint = reader->checkpoint;
+    size_t index = (size_t)(tensor - checkpoint->manifest.tensors);
+    const ct__manifest_place *place = &checkpoint->manifest.places[index][shard];
+    atomic_bool *verified = &checkpoint->verified[index][shard];
+    range r = range_of_shard(checkpoint, tensor, shard);
+    r.is_cached = true;
+    if (reader->held == place) return NULL;
+    reader->held = NULL;
+    char *bytes = ct_reserve(&reader->shard, &reader->shard_bytes, (size_t)r.size_bytes);
+    if (!atomic_load(verified)) {
+        CT_TRY(read_range(checkpoint, &r, reader->piece, bytes));
+        atomic_store(verified, true);
+        reader->held = place;
+        return NULL;
+    }
+    int64_t begin, end;
+    find_span(tensor, shard, part, &begin, &end);
+    r.offset += begin;
+    r.size_bytes = end - begin;
+    r.hash = NULL;
+    return read_range(checkpoint, &r, reader->piece, bytes + begin);
+}
+
+ct_status *ct_checkpoint_reader_read(ct_checkpoint_reader *reader, const ct_checkpoint_tensor *wanted,
+                                     const ct_checkpoint_shard *region, void *out_bytes)
+{
+    const ct_checkpoint *checkpoint = reader->checkpoint;
     const ct_checkpoint_tensor *saved = ct_checkpoint_find(checkpoint, wanted->name);
     if (!saved) return not_found(checkpoint, wanted->name);
     CT_TRY(check_type(checkpoint, wanted, saved));
     ct_checkpoint_shard whole = ct__box_whole(saved->sizes, saved->rank);
     if (!region) region = &whole;
     CT_ASSERT(ct__box_within(region, saved->sizes, saved->rank));
-    const ct__manifest_place *places = checkpoint->manifest.places[saved - checkpoint->manifest.tensors];
     for (size_t i = 0; i < saved->num_shards; i++) {
         ct_checkpoint_shard part;
         if (!ct__box_intersect(region, &saved->shards[i], saved->rank, &part)) continue;
-        ct__box_copy(&part, saved->rank, ct_dtype_bytes(saved->dtype), &saved->shards[i],
-                     checkpoint->maps[places[i].file].data + places[i].offset, region, out_bytes);
+        size_t box_bytes = (size_t)saved->rank * sizeof(int64_t);
+        if (!memcmp(region->offsets, saved->shards[i].offsets, box_bytes) &&
+            !memcmp(region->sizes, saved->shards[i].sizes, box_bytes)) {
+            range r = range_of_shard(checkpoint, saved, i);
+            return read_range(checkpoint, &r, reader->piece, out_bytes);
+        }
+        CT_TRY(read_part(reader, saved, i, &part));
+        ct__box_copy(&part, saved->rank, ct_dtype_bytes(saved->dtype), &saved->shards[i], reader->shard, region,
+                     out_bytes);
     }
     return NULL;
+}
+
+ct_status *ct_checkpoint_read(const ct_checkpoint *checkpoint, const ct_checkpoint_tensor *wanted,
+                              const ct_checkpoint_shard *region, void *out_bytes)
+{
+    ct_checkpoint_reader *reader = ct_checkpoint_reader_new(checkpoint);
+    ct_status *status = ct_checkpoint_reader_read(reader, wanted, region, out_bytes);
+    ct_checkpoint_reader_free(reader);
+    return status;
 }

@@ -11,7 +11,7 @@
 #include "checkpoint/box.h"
 
 static const char FORMAT[] = "ctitan checkpoint";
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 #define HASH_KEY "\"manifest_xxh3_128\":\""
 static const char ZEROS[CT__HASH_DIGITS + 1] = "00000000000000000000000000000000";
@@ -35,6 +35,7 @@ static void put_tensor(ct_json_writer *writer, const ct_checkpoint_tensor *tenso
         ct_json_put_int(writer, "offset", places[i].offset);
         put_numbers(writer, "offsets", tensor->shards[i].offsets, tensor->rank);
         put_numbers(writer, "sizes", tensor->shards[i].sizes, tensor->rank);
+        ct_json_put_string(writer, "xxh3_128", places[i].hash);
         ct_json_end(writer);
     }
     ct_json_end(writer);
@@ -131,6 +132,8 @@ static ct_status *read_shard(ct_json_value value, const ct__manifest *manifest, 
                              ct_checkpoint_shard *shard, ct__manifest_place *place)
 {
     int64_t file;
+    const char *hash;
+    CT_TRY(ct_json_need_string(value, "xxh3_128", &hash));
     CT_TRY(ct_json_need_int(value, "file", &file));
     CT_TRY(ct_json_need_int(value, "offset", &place->offset));
     CT_TRY(read_numbers(value, "offsets", tensor->rank, shard->offsets));
@@ -138,6 +141,9 @@ static ct_status *read_shard(ct_json_value value, const ct__manifest *manifest, 
     if (file < 0 || (size_t)file >= manifest->num_files)
         return ct_error(CT_CODE_DATA_LOSS, "tensor %s lies in file %lld of %zu", tensor->name, (long long)file,
                         manifest->num_files);
+    if (strlen(hash) != CT__HASH_DIGITS)
+        return ct_error(CT_CODE_DATA_LOSS, "tensor %s has a shard with an impossible hash", tensor->name);
+    strcpy(place->hash, hash);
     place->file = (size_t)file;
     return NULL;
 }

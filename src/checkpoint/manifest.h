@@ -17,6 +17,7 @@ typedef struct ct__manifest_file {
 typedef struct ct__manifest_place {
     size_t file;
     int64_t offset;
+    char hash[CT__HASH_DIGITS + 1];
 } ct__manifest_place;
 
 typedef struct ct__manifest {

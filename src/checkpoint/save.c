@@ -151,15 +151,17 @@ static void lay_out(save *s)
     }
 }
 
+/* Sees the bytes on their way: all of the file, and the shard that is being written. */
 typedef struct observer {
-    ct__hash *hash;
+    ct__hash *file, *shard; /* shard: NULL in the header */
     int64_t size_bytes;
 } observer;
 
 static void observe(void *context, const void *bytes, size_t size_bytes)
 {
     observer *seen = context;
-    ct__hash_update(seen->hash, bytes, size_bytes);
+    ct__hash_update(seen->file, bytes, size_bytes);
+    if (seen->shard) ct__hash_update(seen->shard, bytes, size_bytes);
     seen->size_bytes += (int64_t)size_bytes;
 }
 
@@ -168,7 +170,7 @@ static ct_status *write_file(void *context, int lane, size_t index)
     save *s = context;
     ct__manifest_file *file = &s->manifest.files[index];
     size_t begin = s->first_piece[index], end = s->first_piece[index + 1];
-    observer seen = {.hash = ct__hash_new()};
+    observer seen = {.file = ct__hash_new()};
     char *path = ct_path_join(s->folder, file->name);
     ct_safetensors_writer *writer = NULL;
     ct_status *status = NULL;
@@ -181,17 +183,23 @@ static ct_status *write_file(void *context, int lane, size_t index)
     }
     for (size_t i = begin; i < end; i++) {
         const piece *p = &s->pieces[i];
+        ct__manifest_place *place = &s->manifest.places[p->tensor][p->shard];
         const void *bytes = NULL;
         CT_TRY_OUT(ct_status_note(s->bytes(s->context, lane, p->tensor, p->shard, &bytes), "saving %s", p->name));
-        CT_TRY_OUT(ct_safetensors_writer_write(writer, p->name, bytes, (size_t)p->size_bytes));
-        s->manifest.places[p->tensor][p->shard] =
-            (ct__manifest_place){.file = p->file, .offset = ct_safetensors_writer_offset(writer, p->name)};
+        CT_TRY_OUT(ct_safetensors_writer_write(writer, p->name, NULL, 0)); /* the header, before the first */
+        seen.shard = ct__hash_new();
+        status = ct_safetensors_writer_write(writer, p->name, bytes, (size_t)p->size_bytes);
+        ct__hash_finish(seen.shard, place->hash);
+        seen.shard = NULL;
+        if (status) goto out;
+        place->file = p->file;
+        place->offset = ct_safetensors_writer_offset(writer, p->name);
     }
     status = ct_safetensors_writer_finish(writer);
     writer = NULL;
 out:
     ct_safetensors_writer_free(writer);
-    ct__hash_finish(seen.hash, file->hash);
+    ct__hash_finish(seen.file, file->hash);
     file->size_bytes = seen.size_bytes;
     free(path);
     return status;

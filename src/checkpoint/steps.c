@@ -91,10 +91,9 @@ ct_status *ct_checkpoint_latest(const char *folder, const ct_checkpoint_open_opt
     size_t num_steps;
     CT_TRY(ct_checkpoint_list(folder, &steps, &num_steps));
     ct_status *status = NULL;
-    ct_checkpoint_open_opts now = {.verify = opts && opts->verify};
     for (size_t i = num_steps; i-- > 0 && *out_step < 0;) {
         ct_checkpoint *checkpoint;
-        status = ct_checkpoint_open(folder, steps[i], &now, &checkpoint);
+        status = ct_checkpoint_open(folder, steps[i], opts, &checkpoint);
         if (!status) {
             ct_checkpoint_close(checkpoint);
             *out_step = steps[i];

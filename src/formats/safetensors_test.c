@@ -286,6 +286,45 @@ static void test_writer_gives_up(void **state)
     ct_test_folder_free(folder);
 }
 
+static void add_up(void *context, const void *bytes, size_t size_bytes)
+{
+    uint64_t *sums = context; /* bytes, and a checksum of them in order */
+    for (size_t i = 0; i < size_bytes; i++) sums[1] = sums[1] * 31 + ((const unsigned char *)bytes)[i];
+    sums[0] += size_bytes;
+}
+
+/* A file that is large enough to be written past the page cache, in pieces of all sizes. */
+static void test_large_file(void **state)
+{
+    (void)state;
+    char *folder = ct_test_folder_new(), *path = ct_path_join(folder, "large.safetensors"), *bytes;
+    const int64_t sizes[2] = {20 << 20, 333};
+    unsigned char *data = ct_alloc((size_t)sizes[0]);
+    for (int64_t i = 0; i < sizes[0]; i++) data[i] = (unsigned char)(i * 2654435761u >> 11);
+    uint64_t observed[2] = {0}, found[2] = {0};
+    ct_safetensors_writer *writer;
+    expect_ok(ct_safetensors_writer_new(path, &(ct_safetensors_writer_opts){add_up, observed}, &writer));
+    expect_ok(ct_safetensors_writer_add(writer, "a", CT_DTYPE_U8, &sizes[0], 1));
+    expect_ok(ct_safetensors_writer_add(writer, "b", CT_DTYPE_U8, &sizes[1], 1));
+    for (int64_t done = 0, part = 1; done < sizes[0]; done += part, part = CT_MIN(part * 5, sizes[0] - done))
+        expect_ok(ct_safetensors_writer_write(writer, "a", data + done, (size_t)part));
+    expect_ok(ct_safetensors_writer_write(writer, "b", data + 7, (size_t)sizes[1]));
+    expect_ok(ct_safetensors_writer_finish(writer));
+    size_t size;
+    expect_ok(ct_file_read(path, &bytes, &size));
+    add_up(found, bytes, size);
+    assert_memory_equal(observed, found, sizeof(found));
+    free(bytes);
+    ct_safetensors *file;
+    expect_ok(ct_safetensors_open(path, &file));
+    assert_memory_equal(ct_safetensors_get(file, "a")->data, data, (size_t)sizes[0]);
+    assert_memory_equal(ct_safetensors_get(file, "b")->data, data + 7, (size_t)sizes[1]);
+    ct_safetensors_close(file);
+    free(data);
+    free(path);
+    ct_test_folder_free(folder);
+}
+
 static void test_save_puts_large_elements_first(void **state)
 {
     (void)state;
@@ -377,7 +416,8 @@ int main(void)
         cmocka_unit_test(test_missing_member),  cmocka_unit_test(test_conversions),
         cmocka_unit_test(test_unaligned_data),  cmocka_unit_test(test_writer_streams),
         cmocka_unit_test(test_writer_gives_up), cmocka_unit_test(test_save_puts_large_elements_first),
-        cmocka_unit_test(test_folder),          cmocka_unit_test(test_corpus),
+        cmocka_unit_test(test_large_file),      cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_corpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,12 +10,13 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/direct.h"
 #include "base/file.h"
 #include "base/map.h"
 #include "formats/json.h"
 #include "formats/safetensors.h"
 
-enum { HEADER_ALIGNMENT = 64, CHUNK_BYTES = 4 << 20, WRITE_BACK_BYTES = 32 << 20 };
+enum { HEADER_ALIGNMENT = 64 };
 
 typedef struct entry {
     char *name;
@@ -31,13 +32,15 @@ struct ct_safetensors_writer {
     ct_safetensors_writer_opts opts;
     entry *entries;
     size_t num_entries;
-    ct_map index_of;                   /* name -> index + 1 */
-    ct_map metadata;                   /* values are the map's own copies */
-    int64_t header_size;               /* 0 until the header is written */
-    int64_t data_bytes;                /* declared */
-    int64_t written;                   /* of the data */
-    size_t current;                    /* the entry that written lies in */
-    int64_t file_bytes, started_bytes; /* of the file: written, and on their way to the disk */
+    ct_map index_of;     /* name -> index + 1 */
+    ct_map metadata;     /* values are the map's own copies */
+    int64_t header_size; /* 0 until the header is written */
+    int64_t data_bytes;  /* declared */
+    int64_t written;     /* of the data */
+    size_t current;      /* the entry that written lies in */
+    char *piece;         /* what waits to be written; NULL before the first byte */
+    size_t piece_bytes;
+    bool is_direct;
 };
 
 ct_status *ct_safetensors_writer_new(const char *path, const ct_safetensors_writer_opts *opts,
@@ -70,6 +73,7 @@ void ct_safetensors_writer_free(ct_safetensors_writer *writer)
     for (size_t i = 0; i < writer->num_entries; i++) free(writer->entries[i].name);
     for (size_t i = 0; i < writer->metadata.num_entries; i++) free(writer->metadata.entries[i].value);
     free(writer->entries);
+    free(writer->piece);
     ct_map_deinit(&writer->index_of);
     ct_map_deinit(&writer->metadata);
     free(writer->path);
@@ -139,22 +143,38 @@ static char *header_text(const ct_safetensors_writer *writer)
     return text;
 }
 
-/* In chunks, each observed while it is in the processor's cache. The disk is set to work as the file grows, so that the
- * flush at the end finds little to do. */
+/* Empties the piece to the file; past the page cache where that works, so that the disk is at work from the first piece
+ * on and the flush at the end finds little to do. */
+static ct_status *write_piece(ct_safetensors_writer *writer, bool is_direct)
+{
+    if (!is_direct && writer->is_direct) ct_direct_set(writer->descriptor, false);
+    for (size_t done = 0; done < writer->piece_bytes;) {
+        ssize_t count = write(writer->descriptor, writer->piece + done, writer->piece_bytes - done);
+        if (count >= 0)
+            done += (size_t)count;
+        else if (errno == EINVAL && writer->is_direct && ct_direct_set(writer->descriptor, false))
+            writer->is_direct = false; /* after a part of a block, or what cannot be done after all */
+        else if (errno != EINTR)
+            return ct_errno_error("cannot write %s", writer->path);
+    }
+    writer->piece_bytes = 0;
+    return NULL;
+}
+
 static ct_status *write_bytes(ct_safetensors_writer *writer, const void *bytes, size_t size_bytes)
 {
+    if (!writer->piece) {
+        writer->piece = ct_direct_piece_new();
+        writer->is_direct = writer->data_bytes >= CT_DIRECT_SMALLEST && ct_direct_set(writer->descriptor, true);
+    }
     for (const char *next = bytes; size_bytes;) {
-        size_t chunk = CT_MIN(size_bytes, (size_t)CHUNK_BYTES);
-        if (writer->opts.observe) writer->opts.observe(writer->opts.context, next, chunk);
-        CT_TRY(ct_file_write_all(writer->descriptor, writer->path, next, chunk));
-        next += chunk;
-        size_bytes -= chunk;
-        writer->file_bytes += (int64_t)chunk;
-        int64_t waiting = writer->file_bytes - writer->started_bytes;
-        if (waiting < WRITE_BACK_BYTES) continue;
-        /* a hint: an error of the disk shows in the flush */
-        (void)sync_file_range(writer->descriptor, writer->started_bytes, waiting, SYNC_FILE_RANGE_WRITE);
-        writer->started_bytes = writer->file_bytes;
+        size_t part = CT_MIN(size_bytes, CT_DIRECT_PIECE - writer->piece_bytes);
+        if (writer->opts.observe) writer->opts.observe(writer->opts.context, next, part);
+        memcpy(writer->piece + writer->piece_bytes, next, part);
+        next += part;
+        size_bytes -= part;
+        writer->piece_bytes += part;
+        if (writer->piece_bytes == CT_DIRECT_PIECE) CT_TRY(write_piece(writer, true));
     }
     return NULL;
 }
@@ -212,6 +232,7 @@ ct_status *ct_safetensors_writer_finish(ct_safetensors_writer *writer)
                           (long long)writer->written, (long long)writer->data_bytes);
         goto out;
     }
+    CT_TRY_OUT(write_piece(writer, false)); /* the rest is no whole block */
     if (fchmod(writer->descriptor, 0644)) status = ct_errno_error("cannot set the mode of %s", writer->path);
     if (!status && fsync(writer->descriptor)) status = ct_errno_error("cannot flush %s", writer->path);
     if (close(writer->descriptor) && !status) status = ct_errno_error("cannot close %s", writer->path);

@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "base/workers.h"
 #include "checkpoint/checkpoint.h"
 #include "formats/safetensors.h"
 #include "train/hf_files.h"
@@ -19,6 +18,7 @@ enum { MAX_LANES = 4 };
 
 /* Memory of one writing thread. */
 typedef struct lane {
+    ct_checkpoint_reader *reader;
     void *source, *target;
     size_t source_bytes, target_bytes;
 } lane;
@@ -50,9 +50,10 @@ static bool is_file_of(const char *folder, const char *name)
 static ct_status *open_source(conversion *c)
 {
     const char *source = c->opts->source;
-    const ct_checkpoint_open_opts verify = {.verify = true};
+    const ct_checkpoint_open_opts verify = {.verify =
+                                                true}; /* to choose; a step that was chosen is verified as it is read */
     if (!ct_path_is_dir(source)) return ct_error(CT_CODE_NOT_FOUND, "%s must be a folder, and there is none", source);
-    ct_status *status = ct_checkpoint_open_path(source, &verify, &c->checkpoint);
+    ct_status *status = ct_checkpoint_open_path(source, NULL, &c->checkpoint);
     if (ct_status_code(status) != CT_CODE_NOT_FOUND) return status;
     ct_status_free(status); /* it is no step */
     if (is_file_of(source, "config.json")) return ct_safetensors_dir_open(source, &c->folder);
@@ -174,7 +175,8 @@ static ct_status *give_bytes(void *context, int lane_number, size_t index, size_
     const void *bytes;
     if (c->checkpoint) {
         void *whole = ct_reserve(&l->source, &l->source_bytes, size_bytes);
-        CT_TRY(ct_checkpoint_read(c->checkpoint, &tensor, NULL, whole));
+        if (!l->reader) l->reader = ct_checkpoint_reader_new(c->checkpoint);
+        CT_TRY(ct_checkpoint_reader_read(l->reader, &tensor, NULL, whole));
         bytes = whole;
     } else {
         bytes = c->sources[index]->data;
@@ -215,7 +217,7 @@ static ct_status *write_target(conversion *c, ct_convert_result *result)
     const char *target = c->opts->target;
     char *folder = NULL;
     int64_t step = step_of_path(target, &folder);
-    ct_checkpoint_save_opts opts = {.num_lanes = ct_workers_count(MAX_LANES),
+    ct_checkpoint_save_opts opts = {.num_lanes = MAX_LANES,
                                     .max_file_bytes = c->opts->max_shard_bytes,
                                     .assets = c->files.assets,
                                     .num_assets = c->files.num_assets};
@@ -252,6 +254,7 @@ ct_status *ct_convert(const ct_convert_opts *opts, ct_convert_result *out_result
         out_result->size_bytes +=
             ct_num_elements(c.tensors[i].sizes, c.tensors[i].rank) * (int64_t)ct_dtype_bytes(c.tensors[i].dtype);
     for (int i = 0; i < MAX_LANES; i++) {
+        ct_checkpoint_reader_free(c.lanes[i].reader);
         free(c.lanes[i].source);
         free(c.lanes[i].target);
     }

@@ -1,5 +1,5 @@
-/* Starting and resuming. A step is read while its hashes are being taken, and used only if they are right: to train on
- * from damaged weights is worse than to go back to the step before.
+/* Starting and resuming. What is read of a step is verified on the way: to train on from damaged weights is worse than
+ * to go back to the step before.
  */
 #include "train/progress.h"
 
@@ -18,8 +18,6 @@ typedef struct start {
     ct_progress *progress;
     bool is_unfit; /* the step last tried is not whole, or not to be gone on from: the one before it may be */
 } start;
-
-static const ct_checkpoint_open_opts VERIFY = {.verify = true, .in_background = true};
 
 char *ct_progress_info(const ct_progress *progress, const ct_recipe *recipe, const ct_data_state *data, bool model_only)
 {
@@ -57,17 +55,11 @@ static ct_status *is_model_only(const ct_checkpoint *checkpoint, bool *out_model
     return ct_json_get_bool(ct_checkpoint_info(checkpoint), "model_only", out_model_only);
 }
 
-static ct_status *verified(start *s, ct_checkpoint *checkpoint)
+static ct_status *load_state(start *s, ct_checkpoint *checkpoint, bool weights_only)
 {
-    ct_status *status = ct_checkpoint_verified(checkpoint);
-    s->is_unfit = status != NULL;
+    ct_status *status = ct_train_state_load(s->state, checkpoint, weights_only);
+    s->is_unfit = ct_status_code(status) == CT_CODE_DATA_LOSS;
     return status;
-}
-
-static ct_status *load_weights(start *s, ct_checkpoint *checkpoint)
-{
-    CT_TRY(ct_train_state_load(s->state, checkpoint, true));
-    return verified(s, checkpoint);
 }
 
 /* All parts of a step but those that are excluded. */
@@ -83,8 +75,7 @@ static ct_status *load_all(start *s, ct_checkpoint *checkpoint)
         CT_TRY_NOTE(ct_dataset_restore(s->dataset, ct_json_get(info, "dataloader")),
                     "checkpoint.exclude_from_loading = [\"dataloader\"] starts at the beginning of the data");
     bool weights_only = is_excluded(s->recipe, "optimizer");
-    CT_TRY(ct_train_state_load(s->state, checkpoint, weights_only));
-    CT_TRY(verified(s, checkpoint));
+    CT_TRY(load_state(s, checkpoint, weights_only));
     if (is_excluded(s->recipe, "train_state")) found.step = found.tokens_seen = 0;
     if (is_excluded(s->recipe, "lr_scheduler")) found.schedule_steps = 0;
     if (weights_only) found.optimizer_steps = 0;
@@ -105,7 +96,7 @@ static ct_status *resume(start *s, ct_checkpoint *checkpoint)
             CT_CODE_FAILED_PRECONDITION,
             "it has weights alone (checkpoint.last_save_model_only), which training can't go on from; a new "
             "run can start with them: checkpoint.initial_load_path");
-    CT_TRY(load_weights(s, checkpoint));
+    CT_TRY(load_state(s, checkpoint, true));
     *s->progress = (ct_progress){.step = step};
     return NULL;
 }
@@ -113,7 +104,7 @@ static ct_status *resume(start *s, ct_checkpoint *checkpoint)
 static ct_status *open_and_resume(start *s, int64_t step)
 {
     ct_checkpoint *checkpoint;
-    ct_status *status = ct_checkpoint_open(s->folder, step, &VERIFY, &checkpoint);
+    ct_status *status = ct_checkpoint_open(s->folder, step, NULL, &checkpoint);
     s->is_unfit = status != NULL;
     if (!status) status = resume(s, checkpoint);
     ct_checkpoint_close(checkpoint);
@@ -151,7 +142,7 @@ static ct_status *resume_newest(start *s, bool *out_found)
 static ct_status *load_initial(start *s, const char *path)
 {
     ct_checkpoint *checkpoint;
-    ct_status *status = ct_checkpoint_open_path(path, &VERIFY, &checkpoint);
+    ct_status *status = ct_checkpoint_open_path(path, NULL, &checkpoint);
     if (ct_status_code(status) == CT_CODE_NOT_FOUND)
         return ct_status_note(status,
                               "checkpoint.initial_load_path (%s) is such a step, .../step-N, or with "
@@ -165,7 +156,7 @@ static ct_status *load_initial(start *s, const char *path)
         status = ct_error(CT_CODE_FAILED_PRECONDITION,
                           "it has weights alone, so checkpoint.initial_load_model_only must be true (%s)",
                           ct_recipe_where(s->recipe, "checkpoint.initial_load_model_only"));
-    if (!status) status = model_only ? load_weights(s, checkpoint) : load_all(s, checkpoint);
+    if (!status) status = model_only ? load_state(s, checkpoint, true) : load_all(s, checkpoint);
     ct_checkpoint_close(checkpoint);
     return status;
 }

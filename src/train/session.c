@@ -114,14 +114,29 @@ static part part_of(const ct_layout *layout, int64_t device)
     return p;
 }
 
+/* Zero, or with scratch zero if it has padding. */
+static ct_array new_block(const ct_layout *layout, const part *p, ct_session_scratch *scratch)
+{
+    if (!scratch) return ct_array_new(layout->dtype, p->local, layout->rank);
+    ct_array block = {.dtype = layout->dtype, .rank = layout->rank};
+    bool is_padded = false;
+    for (int i = 0; i < layout->rank; i++) {
+        block.sizes[i] = p->local[i];
+        is_padded = is_padded || p->valid[i] != p->local[i];
+    }
+    block.data = ct_reserve(&scratch->memory, &scratch->size_bytes, ct_array_bytes(&block));
+    if (is_padded) memset(block.data, 0, ct_array_bytes(&block));
+    return block;
+}
+
 ct_status *ct_session_put(const ct_session *session, const ct_layout *layout, ct_session_fill *fill, void *context,
-                          ct_buffer **out_buffers, size_t stride)
+                          ct_session_scratch *scratch, ct_buffer **out_buffers, size_t stride)
 {
     CT_ASSERT(layout->mesh->num_devices == session->num_devices);
     for (int d = 0; d < session->num_devices; d++) {
         if (ct_sharding_holder(layout->mesh, &layout->sharding, d) != d) continue;
         part p = part_of(layout, d);
-        ct_array block = ct_array_new(layout->dtype, p.local, layout->rank);
+        ct_array block = new_block(layout, &p, scratch);
         ct_status *status = p.is_empty ? NULL : fill(context, p.offsets, p.valid, &block);
         for (int e = d; e < session->num_devices && !status; e++) {
             if (ct_sharding_holder(layout->mesh, &layout->sharding, e) != d) continue;
@@ -130,7 +145,7 @@ ct_status *ct_session_put(const ct_session *session, const ct_layout *layout, ct
             if (layout->on_host) status = ct_device_memory(device, "pinned_host", &opts.memory);
             if (!status) status = ct_buffer_from_host(device, &block, &opts, NULL, &out_buffers[(size_t)e * stride]);
         }
-        ct_array_free(&block);
+        if (!scratch) ct_array_free(&block);
         CT_TRY(status);
     }
     return NULL;
@@ -149,7 +164,7 @@ ct_status *ct_session_share(const ct_session *session, const ct_array *array, co
 {
     CT_ASSERT(array->rank == layout->rank && array->dtype == layout->dtype);
     if (session->num_devices == 1) return ct_session_replicate(session, array, out_buffers, stride);
-    return ct_session_put(session, layout, fill_from_array, (void *)(uintptr_t)array, out_buffers, stride);
+    return ct_session_put(session, layout, fill_from_array, (void *)(uintptr_t)array, NULL, out_buffers, stride);
 }
 
 size_t ct_session_part_bytes(const ct_layout *layout)

@@ -58,9 +58,17 @@ typedef struct ct_layout {
  * which is zero. */
 typedef ct_status *ct_session_fill(void *context, const int64_t *offsets, const int64_t *valid, ct_array *block);
 
-/* Puts an array on the devices, one part on the host at a time, each made once: out_buffers[device * stride]. */
+/* Memory for blocks that is kept from one put to the next; all zero at first, memory freed by its owner. */
+typedef struct ct_session_scratch {
+    void *memory;
+    size_t size_bytes;
+} ct_session_scratch;
+
+/* Puts an array on the devices, one part on the host at a time, each made once: out_buffers[device * stride]. scratch
+ * may be NULL; with it a block is zero only where it has padding, so fill must make all the rest. */
 CT_MUST_USE ct_status *ct_session_put(const ct_session *session, const ct_layout *layout, ct_session_fill *fill,
-                                      void *context, ct_buffer **out_buffers, size_t stride);
+                                      void *context, ct_session_scratch *scratch, ct_buffer **out_buffers,
+                                      size_t stride);
 /* The same from a whole array, which may change on return; layout's type is the array's. */
 CT_MUST_USE ct_status *ct_session_share(const ct_session *session, const ct_array *array, const ct_layout *layout,
                                         ct_buffer **out_buffers, size_t stride);

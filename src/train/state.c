@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/box.h"
 #include "base/convert.h"
+#include "base/workers.h"
 #include "train/init.h"
 #include "train/state_parts.h"
 #include "train/weights.h"
@@ -74,10 +75,11 @@ ct_buffer **ct__state_buffers(const ct_train_state *state, int kind, int param)
     return &state->buffers[(size_t)kind * (size_t)state->model->num_params + (size_t)param];
 }
 
-static ct_status *put(ct_train_state *state, int kind, int param, ct_session_fill *fill, void *context)
+static ct_status *put(ct_train_state *state, int kind, int param, ct_session_fill *fill, void *context,
+                      ct_session_scratch *scratch)
 {
     ct_layout layout = ct__state_layout(state, kind, param);
-    return ct_session_put(state->session, &layout, fill, context, ct__state_buffers(state, kind, param),
+    return ct_session_put(state->session, &layout, fill, context, scratch, ct__state_buffers(state, kind, param),
                           state->num_buffers);
 }
 
@@ -93,7 +95,7 @@ static ct_status *leave_zero(void *context, const int64_t *offsets, const int64_
 static ct_status *put_zeros(ct_train_state *state)
 {
     for (int kind = CT__STATE_EXP_AVG; kind < CT__STATE_NUM_KINDS; kind++)
-        for (int i = 0; i < state->model->num_params; i++) CT_TRY(put(state, kind, i, leave_zero, NULL));
+        for (int i = 0; i < state->model->num_params; i++) CT_TRY(put(state, kind, i, leave_zero, NULL, NULL));
     return NULL;
 }
 
@@ -139,8 +141,9 @@ typedef struct part_source {
     const ct_model_param *param;
     int kind;
     const ct_safetensors *file;      /* Hugging Face weights, or */
-    const ct_checkpoint *checkpoint; /* a saved step */
-    bool converts;                   /* a step's weights may be of another type */
+    const ct_checkpoint *checkpoint; /* a saved step, through */
+    ct_checkpoint_reader *reader;
+    bool converts; /* a step's weights may be of another type */
 } part_source;
 
 static ct_status *read_layer(const part_source *source, int64_t layer, const int64_t *offsets, const int64_t *sizes,
@@ -151,15 +154,20 @@ static ct_status *fill_from_source(void *context, const int64_t *offsets, const 
     const part_source *source = context;
     int stacked = source->param->stacked ? 1 : 0, rank = block->rank - stacked;
     const int64_t *sizes = valid + stacked;
-    ct_array part = ct_array_new(block->dtype, sizes, rank); /* of one layer, without padding */
     ct_array layer = {.dtype = block->dtype, .rank = rank, .data = block->data};
-    for (int i = 0; i < rank; i++) layer.sizes[i] = block->sizes[i + stacked];
+    bool is_padded = false;
+    for (int i = 0; i < rank; i++) {
+        layer.sizes[i] = block->sizes[i + stacked];
+        is_padded = is_padded || layer.sizes[i] != sizes[i];
+    }
+    ct_array part = {0}; /* of one layer, without padding */
+    if (is_padded) part = ct_array_new(block->dtype, sizes, rank);
     size_t bytes = ct_array_bytes(&layer);
     ct_status *status = NULL;
     for (int64_t i = 0; i < (stacked ? valid[0] : 1) && !status; i++) {
         layer.data = (char *)block->data + (size_t)i * bytes;
-        status = read_layer(source, i, offsets + stacked, sizes, &part);
-        if (!status)
+        status = read_layer(source, i, offsets + stacked, sizes, is_padded ? &part : &layer);
+        if (!status && is_padded)
             ct_box_copy(rank, sizes, ct_dtype_bytes(block->dtype), &(ct_box_side){part.data, sizes, NULL},
                         &(ct_box_side){layer.data, layer.sizes, NULL});
     }
@@ -167,23 +175,54 @@ static ct_status *fill_from_source(void *context, const int64_t *offsets, const 
     return status;
 }
 
-static ct_status *put_from_source(ct_train_state *state, int param, part_source source)
+enum { MAX_LOADERS = 4 };
+
+/* Parameters and moments, several at a time: some wait for the disk while others go to their devices. */
+typedef struct load {
+    ct_train_state *state;
+    const ct_safetensors *file;
+    const ct_checkpoint *checkpoint;
+    ct_checkpoint_reader *readers[MAX_LOADERS];
+    ct_session_scratch scratch[MAX_LOADERS];
+    bool converts;
+} load;
+
+static ct_status *load_item(void *context, int worker, size_t item)
 {
-    source.state = state;
-    source.param = &state->model->params[param];
-    return put(state, source.kind, param, fill_from_source, &source);
+    load *l = context;
+    size_t num_params = (size_t)l->state->model->num_params;
+    int kind = (int)(item / num_params), param = (int)(item % num_params);
+    part_source source = {.state = l->state,
+                          .param = &l->state->model->params[param],
+                          .kind = kind,
+                          .file = l->file,
+                          .checkpoint = l->checkpoint,
+                          .reader = l->readers[worker],
+                          .converts = l->converts};
+    return put(l->state, kind, param, fill_from_source, &source, &l->scratch[worker]);
+}
+
+static ct_status *load_kinds(load *l, int num_kinds)
+{
+    ct_train_state *state = l->state;
+    ct_buffers_free(state->buffers, state->num_buffers * (size_t)state->session->num_devices);
+    for (int i = 0; i < MAX_LOADERS && l->checkpoint; i++) l->readers[i] = ct_checkpoint_reader_new(l->checkpoint);
+    size_t num_items = (size_t)num_kinds * (size_t)state->model->num_params;
+    ct_status *status = ct_workers_run(MAX_LOADERS, num_items, load_item, l);
+    for (int i = 0; i < MAX_LOADERS; i++) {
+        ct_checkpoint_reader_free(l->readers[i]);
+        free(l->scratch[i].memory);
+    }
+    if (!status && num_kinds == CT__STATE_EXP_AVG) status = put_zeros(state);
+    return status ? status : put_running(state);
 }
 
 ct_status *ct_train_state_from_hf(ct_train_state *state, const char *folder)
 {
     ct_safetensors *file;
     CT_TRY(ct_safetensors_dir_open(folder, &file));
-    ct_status *status = NULL;
-    for (int i = 0; i < state->model->num_params && !status; i++)
-        status = put_from_source(state, i, (part_source){.kind = CT__STATE_PARAM, .file = file});
+    ct_status *status = load_kinds(&(load){.state = state, .file = file}, CT__STATE_EXP_AVG);
     if (!status) ct_weights_warn_unused(file, state->model);
-    if (!status) status = put_zeros(state);
-    if (!status) status = put_running(state);
     ct_safetensors_close(file);
     return ct_status_note(status, "loading the weights of %s", folder);
 }
@@ -218,13 +257,13 @@ static ct_status *read_layer_of_step(const part_source *source, int64_t layer, c
     if (source->converts && saved && saved->dtype != wanted.dtype && ct_dtype_is_float(saved->dtype)) {
         ct_array part = ct_array_new(saved->dtype, layer_part->sizes, layer_part->rank);
         wanted.dtype = saved->dtype;
-        status = ct_checkpoint_read(source->checkpoint, &wanted, &region, part.data);
+        status = ct_checkpoint_reader_read(source->reader, &wanted, &region, part.data);
         if (!status)
             ct_convert_elements(part.dtype, part.data, layer_part->dtype, layer_part->data,
                                 ct_array_num_elements(&part));
         ct_array_free(&part);
     } else {
-        status = ct_checkpoint_read(source->checkpoint, &wanted, &region, layer_part->data);
+        status = ct_checkpoint_reader_read(source->reader, &wanted, &region, layer_part->data);
     }
     free(name);
     return status;
@@ -246,11 +285,6 @@ static ct_status *read_layer(const part_source *source, int64_t layer, const int
 
 ct_status *ct_train_state_load(ct_train_state *state, const ct_checkpoint *checkpoint, bool weights_only)
 {
-    ct_buffers_free(state->buffers, state->num_buffers * (size_t)state->session->num_devices);
-    for (int kind = 0; kind < (weights_only ? CT__STATE_EXP_AVG : CT__STATE_NUM_KINDS); kind++)
-        for (int i = 0; i < state->model->num_params; i++)
-            CT_TRY(put_from_source(state, i,
-                                   (part_source){.kind = kind, .checkpoint = checkpoint, .converts = weights_only}));
-    if (weights_only) CT_TRY(put_zeros(state));
-    return put_running(state);
+    return load_kinds(&(load){.state = state, .checkpoint = checkpoint, .converts = weights_only},
+                      weights_only ? CT__STATE_EXP_AVG : CT__STATE_NUM_KINDS);
 }

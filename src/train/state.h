@@ -5,8 +5,8 @@
  * Each device holds its part of every parameter and moment, as ct_parallel says (all of it on one device). In
  * checkpoints stacked parameters are kept layer by layer under Hugging Face's names; moments are
  * "state.{name}.exp_avg" and "state.{name}.exp_avg_sq". A save writes the devices' parts, each once; a load reads the
- * parts that its own devices want, whatever the mesh of the run that saved. At most one part of one parameter is on the
- * host at a time, in a save one for each file that is written at once.
+ * parts that its own devices want, whatever the mesh of the run that saved. At most four parts of parameters
+ * are on the host at a time.
  */
 #ifndef CT_TRAIN_STATE_H
 #define CT_TRAIN_STATE_H

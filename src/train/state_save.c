@@ -178,7 +178,7 @@ ct_status *ct_train_state_save(ct_train_state *state, const char *folder, int64_
         for (int i = 0; i < model->num_params; i++) add_tensors(&w, kind, i);
     ct_checkpoint_save_opts save_opts = {.info = opts->info,
                                          .groups = w.groups,
-                                         .num_lanes = ct_workers_count(MAX_LANES),
+                                         .num_lanes = MAX_LANES, /* they wait for the disk more than they compute */
                                          .is_hf = opts->is_hf,
                                          .assets = opts->assets,
                                          .num_assets = opts->num_assets};
