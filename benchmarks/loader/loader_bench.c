@@ -1,10 +1,11 @@
 /* Tokens per second of CPU time that the data loader makes of each kind of file: on one thread, and with workers.
  *
- *   loader_bench [text [file ...]]
+ *   loader_bench [text [tokenizer [file ...]]]
  *
  * A text (by default .deps/text/kjv.txt) is cut into documents of some hundred words, written as JSON lines, plain and
- * compressed, and as files of tokens, then read back, shuffled, in batches of 8 x 2048. Further files are read as they
- * are. The rate of one thread is over CPU time, which scatters less than wall clock on a busy machine.
+ * compressed, and as files of tokens, then read back, shuffled, in batches of 8 x 2048. The tokenizer is
+ * bytes, or a file or folder. Further files are read as they are. The rate of one thread is over CPU time, which
+ * scatters less than wall clock on a busy machine.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,7 +168,7 @@ int main(int argc, char **argv)
     char *text, *folder = ct_test_folder_new();
     size_t size, json_size;
     expect_ok(ct_file_read(argc > 1 ? argv[1] : ".deps/text/kjv.txt", &text, &size));
-    tokenizer = ct_tokenizer_bytes_new();
+    expect_ok(ct_tokenizer_open(argc > 2 ? argv[2] : "bytes", &tokenizer));
     char *json = make_json(text, size, &json_size);
     char *paths[] = {
         write_tokens(folder, "rows.safetensors", text, size),
@@ -185,7 +186,7 @@ int main(int argc, char **argv)
         report(paths[i], true);
         free(paths[i]);
     }
-    for (int i = 2; i < argc; i++) report(argv[i], true);
+    for (int i = 3; i < argc; i++) report(argv[i], true);
     ct_tokenizer_free(tokenizer);
     ct_test_folder_free(folder);
     return 0;

@@ -13,12 +13,6 @@
 #include "base/alloc.h"
 #include "data/document.h"
 
-enum { MAX_BEFORE_END = 2 /* tokens between a content and the special token that ends the turn */ };
-
-typedef struct span {
-    size_t begin, end;
-} span;
-
 static bool is_assistant(ct_json_value message)
 {
     const char *role = NULL;
@@ -95,7 +89,7 @@ static bool is_inside_character(const ct_str *text, size_t at)
 
 /* Where one content lies in the whole text. */
 static ct_status *find_span(const ct_chat_renderer *chat, ct_json_value messages, size_t index, const char *content,
-                            const ct_str *whole, span *out)
+                            const ct_str *whole, ct__span *out)
 {
     char mark[2] = {1, 0};
     while (strchr(content, mark[0])) mark[0]++;
@@ -110,68 +104,59 @@ static ct_status *find_span(const ct_chat_renderer *chat, ct_json_value messages
         while (same < shorter - begin && whole->data[whole->length - 1 - same] == other.data[other.length - 1 - same])
             same++;
         while (same && is_inside_character(whole, whole->length - same)) same--;
-        *out = (span){begin, whole->length - same};
+        *out = (ct__span){begin, whole->length - same};
     }
     ct_str_deinit(&other);
     return status;
 }
 
-/* The text between two contents. If the turn before it ends with a special token, that is in the loss. */
-static ct_status *encode_between(ct__tokens *tokens, const ct_dataset_opts *opts, const char *text, size_t length,
-                                 bool after_content)
+/* The spans of all contents that the assistant gives, heap; none when there is nothing to learn from. */
+static ct_status *find_spans(const ct_chat_renderer *chat, ct_json_value messages, const ct_str *whole,
+                             ct__span **out_spans, size_t *out_num_spans)
 {
-    size_t first = tokens->count;
-    if (!length) return NULL;
-    CT_TRY(ct__tokens_encode(tokens, opts->tokenizer, text, length, NULL, false));
-    for (size_t i = first; after_content && i < tokens->count && i <= first + MAX_BEFORE_END; i++)
-        if (ct_tokenizer_is_special(opts->tokenizer, tokens->ids[i])) {
-            memset(tokens->in_loss + first, 1, i + 1 - first);
-            break;
-        }
-    return NULL;
+    *out_spans = ct_alloc((ct_json_size(messages) + 1) * sizeof(**out_spans));
+    *out_num_spans = 0;
+    size_t done = 0;
+    ct_json_iter iter = ct_json_iterate(messages);
+    while (ct_json_next(&iter)) {
+        const char *content;
+        ct_json_value value = ct_json_get(iter.value, "content");
+        if (!is_assistant(iter.value) || ct_json_is_null(value)) continue;
+        CT_TRY(ct_json_as_string(value, &content));
+        ct__span span = {0};
+        CT_TRY(find_span(chat, messages, iter.index, content, whole, &span));
+        if (span.end <= span.begin) continue; /* the template leaves it out */
+        if (span.begin < done)
+            return ct_error(CT_CODE_INVALID_ARGUMENT, "the chat template gives message %zu before an earlier one",
+                            iter.index);
+        (*out_spans)[(*out_num_spans)++] = span;
+        done = span.end;
+    }
+    if (*out_num_spans) return NULL;
+    return ct_error(CT_CODE_INVALID_ARGUMENT, "no message of the role assistant has a content to learn from");
 }
 
-static ct_status *encode(ct__tokens *tokens, const ct_dataset_opts *opts, ct_json_value messages)
+static ct_status *encode(const ct_dataset_opts *opts, ct_json_value messages, ct__document *out)
 {
     ct_str whole;
     ct_str_init(&whole);
-    ct_status *status = NULL;
-    size_t done = 0;
-    CT_TRY_OUT(opts->chat->render(opts->chat->context, messages, &whole));
-    ct_json_iter iter = ct_json_iterate(messages);
-    while (ct_json_next(&iter)) {
-        const char *content = NULL;
-        ct_json_value value = ct_json_get(iter.value, "content");
-        if (!is_assistant(iter.value) || ct_json_is_null(value)) continue;
-        CT_TRY_OUT(ct_json_as_string(value, &content));
-        span s = {0};
-        CT_TRY_OUT(find_span(opts->chat, messages, iter.index, content, &whole, &s));
-        if (s.end <= s.begin) continue; /* the template leaves it out */
-        if (s.begin < done) {
-            status = ct_error(CT_CODE_INVALID_ARGUMENT, "the chat template gives message %zu before an earlier one",
-                              iter.index);
-            goto out;
-        }
-        CT_TRY_OUT(encode_between(tokens, opts, whole.data + done, s.begin - done, done > 0));
-        CT_TRY_OUT(ct__tokens_encode(tokens, opts->tokenizer, whole.data + s.begin, s.end - s.begin, NULL, true));
-        done = s.end;
-    }
-    if (!done)
-        status = ct_error(CT_CODE_INVALID_ARGUMENT, "no message of the role assistant has a content to learn from");
-    else
-        status = encode_between(tokens, opts, whole.data + done, whole.length - done, true);
-out:
+    ct__span *spans = NULL;
+    size_t num_spans;
+    ct_status *status = opts->chat->render(opts->chat->context, messages, &whole);
+    if (!status) status = find_spans(opts->chat, messages, &whole, &spans, &num_spans);
+    if (!status) status = ct__document_encode(opts, whole.data, whole.length, spans, num_spans, false, out);
+    free(spans);
     ct_str_deinit(&whole);
     return status;
 }
 
-ct_status *ct__chat_encode(ct__tokens *tokens, const ct_dataset_opts *opts, ct_json_value messages)
+ct_status *ct__chat_encode(const ct_dataset_opts *opts, ct_json_value messages, ct__document *out_document)
 {
     CT_ASSERT(opts->chat);
     CT_TRY(ct_json_as_array(messages, &messages));
     ct_json *json;
     CT_TRY(normalize(messages, &json));
-    ct_status *status = encode(tokens, opts, ct_json_root(json));
+    ct_status *status = encode(opts, ct_json_root(json), out_document);
     ct_json_free(json);
     return status;
 }

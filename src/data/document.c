@@ -3,7 +3,7 @@
  *   text                 bos text eos            all in the loss
  *   prompt, completion   bos prompt | completion eos   what is behind the bar in the loss
  *
- * A prompt is encoded by itself, as it is when the model is asked to go on from it.
+ * A text is encoded as a whole, as other trainers do; a token counts where it begins in what the loss is on.
  */
 #include "data/document.h"
 
@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+
+enum { MAX_BEFORE_END = 2 /* tokens between a content and the special token that ends its turn */ };
 
 void ct__document_free(ct__document *document)
 {
@@ -44,31 +46,36 @@ bool ct__columns_are_masked(const ct__columns *columns)
     return !columns->names[CT__COLUMN_TEXT];
 }
 
-ct_status *ct__tokens_encode(ct__tokens *tokens, const ct_tokenizer *tokenizer, const char *text, size_t length,
-                             const ct_tokenizer_encode_opts *opts, bool in_loss)
+/* Marks the tokens of a span, and those behind it up to a special one that ends the turn. Tokens are those from *at on;
+ * *at moves behind what is marked. */
+static void mark_span(const ct_dataset_opts *opts, const ct__document *document, const ct_token_range *ranges,
+                      const ct__span *span, int64_t *at)
 {
-    int32_t *ids;
+    int64_t i = *at;
+    while (i < document->num_tokens && ranges[i].begin < span->begin) i++;
+    for (; i < document->num_tokens && ranges[i].begin < span->end; i++) document->in_loss[i] = true;
+    for (int64_t behind = i; behind < document->num_tokens && behind <= i + MAX_BEFORE_END; behind++) {
+        if (!ct_tokenizer_is_special(opts->tokenizer, document->tokens[behind])) continue;
+        for (; i <= behind; i++) document->in_loss[i] = true;
+        break;
+    }
+    *at = i;
+}
+
+ct_status *ct__document_encode(const ct_dataset_opts *opts, const char *text, size_t length, const ct__span *spans,
+                               size_t num_spans, bool with_borders, ct__document *out_document)
+{
+    ct_token_range *ranges = NULL;
+    ct_tokenizer_encode_opts encode = {
+        .add_bos = with_borders, .add_eos = with_borders, .out_ranges = spans ? &ranges : NULL};
     size_t count;
-    CT_TRY(ct_tokenizer_encode(tokenizer, text, length, opts, &ids, &count));
-    if (!tokens->count) {
-        free(tokens->ids);
-        tokens->ids = ids;
-        tokens->capacity = count;
-    } else {
-        if (tokens->count + count > tokens->capacity) {
-            tokens->capacity = CT_MAX(tokens->count + count, tokens->capacity * 2);
-            tokens->ids = ct_realloc(tokens->ids, tokens->capacity * sizeof(*tokens->ids));
-        }
-        memcpy(tokens->ids + tokens->count, ids, count * sizeof(*ids));
-        free(ids);
-    }
-    if (!in_loss || tokens->in_loss) { /* flags are made once some token is not in the loss */
-        bool is_first = !tokens->in_loss;
-        tokens->in_loss = ct_realloc(tokens->in_loss, CT_MAX(tokens->capacity, (size_t)1));
-        if (is_first) memset(tokens->in_loss, 1, tokens->count);
-        memset(tokens->in_loss + tokens->count, in_loss, count);
-    }
-    tokens->count += count;
+    CT_TRY(ct_tokenizer_encode(opts->tokenizer, text, length, &encode, &out_document->tokens, &count));
+    out_document->num_tokens = (int64_t)count;
+    if (!spans) return NULL;
+    out_document->in_loss = ct_alloc_zeroed(count, sizeof(*out_document->in_loss));
+    int64_t at = 0;
+    for (size_t i = 0; i < num_spans; i++) mark_span(opts, out_document, ranges, &spans[i], &at);
+    free(ranges);
     return NULL;
 }
 
@@ -106,37 +113,45 @@ static ct_status *text_of(const record_view *view, ct__column column, ct__text *
 }
 
 static ct_status *encode_messages(const ct_dataset_opts *opts, const record_view *view, const char *where,
-                                  ct__tokens *tokens)
+                                  ct__document *out)
 {
     const char *name = view->columns->names[CT__COLUMN_MESSAGES];
     ct__text own = view->record->columns[CT__COLUMN_MESSAGES];
     ct_json_value value = find(view->root, name);
     if (!own.bytes && ct_json_type_of(value) == CT_JSON_STRING) CT_TRY(ct_json_as_text(value, &own.bytes, &own.length));
     if (!own.bytes && ct_json_is_null(value)) return no_column(name);
-    if (!own.bytes) return ct__chat_encode(tokens, opts, value);
+    if (!own.bytes) return ct__chat_encode(opts, value, out);
     ct_json *json;
     CT_TRY(ct_json_parse(own.bytes, own.length, where, &json));
-    ct_status *status = ct__chat_encode(tokens, opts, ct_json_root(json));
+    ct_status *status = ct__chat_encode(opts, ct_json_root(json), out);
     ct_json_free(json);
     return status;
 }
 
-static ct_status *encode(const ct_dataset_opts *opts, const record_view *view, const char *where, ct__tokens *tokens)
+static ct_status *encode_pair(const ct_dataset_opts *opts, const ct__text *prompt, const ct__text *completion,
+                              ct__document *out)
+{
+    ct_str text;
+    ct_str_init(&text);
+    ct_str_append_n(&text, prompt->bytes, prompt->length);
+    ct_str_append_n(&text, completion->bytes, completion->length);
+    ct__span span = {prompt->length, text.length};
+    ct_status *status = ct__document_encode(opts, text.data, text.length, &span, 1, true, out);
+    ct_str_deinit(&text);
+    return status;
+}
+
+static ct_status *encode(const ct_dataset_opts *opts, const record_view *view, const char *where, ct__document *out)
 {
     ct__text text, completion;
-    if (view->columns->names[CT__COLUMN_MESSAGES]) return encode_messages(opts, view, where, tokens);
+    if (view->columns->names[CT__COLUMN_MESSAGES]) return encode_messages(opts, view, where, out);
     if (view->columns->names[CT__COLUMN_TEXT]) {
         CT_TRY(text_of(view, CT__COLUMN_TEXT, &text));
-        if (!text.length) return NULL;
-        return ct__tokens_encode(tokens, opts->tokenizer, text.bytes, text.length,
-                                 &(ct_tokenizer_encode_opts){.add_bos = true, .add_eos = true}, true);
+        return text.length ? ct__document_encode(opts, text.bytes, text.length, NULL, 0, true, out) : NULL;
     }
     CT_TRY(text_of(view, CT__COLUMN_PROMPT, &text));
     CT_TRY(text_of(view, CT__COLUMN_COMPLETION, &completion));
-    CT_TRY(ct__tokens_encode(tokens, opts->tokenizer, text.bytes, text.length,
-                             &(ct_tokenizer_encode_opts){.add_bos = true}, false));
-    return ct__tokens_encode(tokens, opts->tokenizer, completion.bytes, completion.length,
-                             &(ct_tokenizer_encode_opts){.add_eos = true}, true);
+    return encode_pair(opts, &text, &completion, out);
 }
 
 ct_status *ct__ids_check(const ct_dataset_opts *opts, const int32_t *ids, size_t count, const char *where)
@@ -155,7 +170,6 @@ ct_status *ct__document_make(const ct_dataset_opts *opts, const ct__columns *col
                              const char *where, ct__document *out_document)
 {
     *out_document = (ct__document){.offset = record->offset};
-    ct__tokens tokens = {0};
     record_view view = {columns, record, {0}};
     ct_json *json = NULL;
     ct_status *status = NULL;
@@ -163,16 +177,11 @@ ct_status *ct__document_make(const ct_dataset_opts *opts, const ct__columns *col
         CT_TRY_OUT(ct_json_parse(record->json.bytes, record->json.length, where, &json));
         CT_TRY_OUT(ct_json_as_object(ct_json_root(json), &view.root));
     }
-    CT_TRY_OUT(encode(opts, &view, where, &tokens));
-    CT_TRY_OUT(ct__ids_check(opts, tokens.ids, tokens.count, where));
-    out_document->tokens = tokens.ids;
-    out_document->in_loss = tokens.in_loss;
-    out_document->num_tokens = (int64_t)tokens.count;
-    tokens = (ct__tokens){0};
+    CT_TRY_OUT(encode(opts, &view, where, out_document));
+    status = ct__ids_check(opts, out_document->tokens, (size_t)out_document->num_tokens, where);
 out:
     ct_json_free(json);
-    free(tokens.ids);
-    free(tokens.in_loss);
+    if (status) ct__document_free(out_document);
     if (status && ct_status_code(status) != CT_CODE_OUT_OF_RANGE) { /* whoever said it, the record is at fault */
         ct_status *broken = ct_error(CT_CODE_INVALID_ARGUMENT, "%s", ct_status_message(status));
         ct_status_free(status);

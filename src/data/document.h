@@ -26,18 +26,18 @@ CT_MUST_USE ct_status *ct__document_make(const ct_dataset_opts *opts, const ct__
 /* Errors: OUT_OF_RANGE naming where, and the first id that the model's vocabulary has not. */
 CT_MUST_USE ct_status *ct__ids_check(const ct_dataset_opts *opts, const int32_t *ids, size_t count, const char *where);
 
-/* Ids on their way into a document. */
-typedef struct ct__tokens {
-    int32_t *ids;
-    bool *in_loss;
-    size_t count, capacity;
-} ct__tokens;
+/* Bytes [begin, end) of a text. */
+typedef struct ct__span {
+    size_t begin, end;
+} ct__span;
 
-/* Appends the ids of a text. */
-CT_MUST_USE ct_status *ct__tokens_encode(ct__tokens *tokens, const ct_tokenizer *tokenizer, const char *text,
-                                         size_t length, const ct_tokenizer_encode_opts *opts, bool in_loss);
+/* Makes a document of a text. spans: what the loss counts, in order, with the token that ends a turn or the text behind
+ * each; NULL: all. */
+CT_MUST_USE ct_status *ct__document_encode(const ct_dataset_opts *opts, const char *text, size_t length,
+                                           const ct__span *spans, size_t num_spans, bool with_borders,
+                                           ct__document *out_document);
 
-/* Appends a conversation: a JSON array of messages. */
-CT_MUST_USE ct_status *ct__chat_encode(ct__tokens *tokens, const ct_dataset_opts *opts, ct_json_value messages);
+/* Makes a document of a conversation: a JSON array of messages. */
+CT_MUST_USE ct_status *ct__chat_encode(const ct_dataset_opts *opts, ct_json_value messages, ct__document *out_document);
 
 #endif
