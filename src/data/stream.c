@@ -317,6 +317,11 @@ ct_status *ct__stream_new(const ct__source *base, ct__workers *workers, ct__sour
                         "dataloader.messages_column needs a tokenizer with a chat template, "
                         "which tokenizer %s has not",
                         ct_tokenizer_name(base->opts->tokenizer));
+    if (ct_tokenizer_vocab_size(base->opts->tokenizer) > base->opts->vocab_size)
+        return ct_error(CT_CODE_OUT_OF_RANGE,
+                        "tokenizer %s has %d ids, but the model's vocabulary only %lld; take a model of its vocabulary",
+                        ct_tokenizer_name(base->opts->tokenizer), ct_tokenizer_vocab_size(base->opts->tokenizer),
+                        (long long)base->opts->vocab_size);
     ct__identity identity[3] = {{.name = "files"}, {.name = "num_bytes"}, {"num_files", (int64_t)base->files.count}};
     CT_TRY(ct__files_fingerprint(&base->files, &identity[0].value, &identity[1].value));
 

@@ -73,6 +73,15 @@ static ct_status *find_file(const char *folder, char **out_path)
                     folder);
 }
 
+bool ct_tokenizer_is_in(const char *folder)
+{
+    char *path;
+    ct_status_free(find_file(folder, &path));
+    bool is_there = path != NULL;
+    free(path);
+    return is_there;
+}
+
 /* "bos_token": "<s>" or {"content": "<s>", ...}; null says that there is none. */
 static ct_status *read_token(ct_json_value config, const char *key, const ct_tokenizer *tokenizer, int32_t *id,
                              bool *found)

@@ -24,6 +24,7 @@ ct_tokenizer *ct_tokenizer_bytes_new(void);
  * it says which tokens begin and end a document. "bytes" names the kind of that name. Errors: what is missing,
  * malformed, or not supported, by the name that the file gives it. */
 CT_MUST_USE ct_status *ct_tokenizer_open(const char *path, ct_tokenizer **out_tokenizer);
+bool ct_tokenizer_is_in(const char *folder);     /* does it hold one of those files? */
 void ct_tokenizer_free(ct_tokenizer *tokenizer); /* NULL is allowed */
 
 const char *ct_tokenizer_name(const ct_tokenizer *tokenizer);            /* "bytes", or the path of the file */

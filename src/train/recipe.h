@@ -63,8 +63,9 @@ typedef struct ct_recipe_flags {
 typedef struct ct_recipe {
     const char *dump_folder;
     struct {
-        const char *name;   /* "llama3", "qwen3" */
-        const char *flavor; /* a row of the model's table, or the path of a Hugging Face folder */
+        const char *name;           /* "llama3", "qwen3" */
+        const char *flavor;         /* a row of the model's table, or the path of a Hugging Face folder */
+        const char *hf_assets_path; /* of the tokenizer; NULL: see ct_recipe_tokenizer */
         bool scan_layers;
     } model;
     struct {

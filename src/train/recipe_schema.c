@@ -23,6 +23,10 @@ const ct__recipe_key ct__recipe_keys[] = {
      .help = "model family"},
     {"model", "flavor", CT__RECIPE_STRING, AT(model.flavor), NULL, .is_required = true,
      .help = "size of the model (\"debugmodel\", \"8B\"), or the path of a Hugging Face folder with its config.json"},
+    {"model", "hf_assets_path", CT__RECIPE_STRING, AT(model.hf_assets_path), NULL,
+     .aliases = "model.tokenizer_path training.tokenizer_path",
+     .help = "folder or file of the tokenizer, or \"bytes\"; unset: that of model.flavor when it is a folder with one, "
+             "else bytes"},
     {"model", "scan_layers", CT__RECIPE_BOOL, AT(model.scan_layers), "true",
      .help = "one loop over the layers in the program, in place of a copy of the block per layer"},
 

@@ -163,6 +163,15 @@ ct_kernels ct_recipe_kernels(const ct_recipe *recipe, const char *device_kind)
     return kernels;
 }
 
+ct_status *ct_recipe_tokenizer(const ct_recipe *recipe, ct_tokenizer **out_tokenizer)
+{
+    const char *path = recipe->model.hf_assets_path, *key = path ? "model.hf_assets_path" : "model.flavor";
+    const char *flavor = recipe->model.flavor;
+    if (!path) path = ct_path_is_dir(flavor) && ct_tokenizer_is_in(flavor) ? flavor : "bytes";
+    CT_TRY_NOTE(ct_tokenizer_open(path, out_tokenizer), "%s (%s)", key, ct_recipe_where(recipe, key));
+    return NULL;
+}
+
 ct_dataset_opts ct_recipe_data(const ct_recipe *recipe, const ct_step_opts *step, const ct_model *model,
                                const ct_tokenizer *tokenizer)
 {

@@ -26,6 +26,10 @@ ct_kernels ct_recipe_kernels(const ct_recipe *recipe, const char *device_kind);
 /* The step's options; recipe and parallel must outlive them. */
 ct_step_opts ct_recipe_step(const ct_recipe *recipe, const ct_parallel *parallel, const char *device_kind);
 
+/* The tokenizer of model.hf_assets_path; when that is unset, of the folder that model.flavor names, if it has one, else
+ * bytes. Errors: those of ct_tokenizer_open, with the recipe's line. */
+CT_MUST_USE ct_status *ct_recipe_tokenizer(const ct_recipe *recipe, ct_tokenizer **out_tokenizer);
+
 /* The data of a recipe's step; recipe and tokenizer must outlive the dataset. */
 ct_dataset_opts ct_recipe_data(const ct_recipe *recipe, const ct_step_opts *step, const ct_model *model,
                                const ct_tokenizer *tokenizer);

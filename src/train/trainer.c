@@ -78,7 +78,8 @@ static int64_t devices_of(const trainer *t)
 static ct_status *open_data(trainer *t)
 {
     const ct_recipe *recipe = t->recipe;
-    t->tokenizer = ct_tokenizer_bytes_new();
+    CT_TRY(ct_recipe_tokenizer(recipe, &t->tokenizer));
+    ct_info("Tokenizer: %s, %d tokens", ct_tokenizer_name(t->tokenizer), ct_tokenizer_vocab_size(t->tokenizer));
     ct_dataset_opts opts = ct_recipe_data(recipe, &t->step_opts, t->model, t->tokenizer);
     CT_TRY_NOTE(ct_dataset_open(&opts, &t->dataset), "training.dataset_path (%s)",
                 ct_recipe_where(recipe, "training.dataset_path"));
