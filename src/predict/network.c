@@ -4,38 +4,16 @@
  * crosses slices is done in two steps, within each slice over the links, and between slices over the data center's
  * network.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "chips/slice.h"
 #include "predict/internal.h"
 #include "spmd/links.h"
 
 /* ---- the torus ---- */
-
-static ct_status *parse_shape(const ct_chip *chip, const char *shape, int64_t sizes[CT_TORUS_MAX_AXES], int *out_count)
-{
-    const char *colon = strchr(shape, ':'), *at = colon ? colon + 1 : shape;
-    bool is_good = !colon || ((size_t)(colon - shape) == strlen(chip->name) &&
-                              !strncmp(shape, chip->name, (size_t)(colon - shape)));
-    int count = 0;
-    while (is_good) {
-        char *end;
-        long size = strtol(at, &end, 10);
-        is_good = end != at && size >= 1 && size <= chip->max_slice_devices && count < chip->torus_dims;
-        if (is_good) sizes[count++] = size;
-        at = end + 1;
-        if (*end != 'x') {
-            is_good = is_good && !*end;
-            break;
-        }
-    }
-    if (!is_good || count < 2)
-        return ct_error(CT_CODE_INVALID_ARGUMENT, "a slice of %s has %d sizes, as in %s:%s; found \"%s\"", chip->name,
-                        chip->torus_dims, chip->name, chip->torus_dims == 2 ? "4x4" : "4x4x8", shape);
-    *out_count = count;
-    return NULL;
-}
 
 /* Sizes whose product is chips, each a power of two but for what is left, as near to each other as can be. */
 static bool find_shape(const ct_chip *chip, int64_t chips, int64_t sizes[CT_TORUS_MAX_AXES])
@@ -59,19 +37,24 @@ static bool find_shape(const ct_chip *chip, int64_t chips, int64_t sizes[CT_TORU
 ct_status *ct_predict_torus(const ct_chip *chip, const char *shape, int64_t num_devices, ct_torus *out_torus)
 {
     *out_torus = (ct_torus){0};
-    int64_t sizes[CT_TORUS_MAX_AXES] = {1, 1, 1, 1}, per_chip = chip->devices_per_chip, total = 1;
+    int64_t sizes[CT_TORUS_MAX_AXES] = {1, 1, 1, 1}, per_chip = chip->devices_per_chip;
     int count = chip->torus_dims;
-    if (shape)
-        CT_TRY(parse_shape(chip, shape, sizes, &count));
-    else if (num_devices < 1 || num_devices % per_chip || num_devices > chip->max_slice_devices ||
-             !find_shape(chip, num_devices / per_chip, sizes))
+    if (shape) {
+        char name[64];
+        snprintf(name, sizeof(name), "%s%s%s", strchr(shape, ':') ? "" : chip->name, strchr(shape, ':') ? "" : ":",
+                 shape);
+        ct_chip_slice slice;
+        CT_TRY(ct_chip_slice_parse(name, &slice));
+        if (slice.chip != chip)
+            return ct_error(CT_CODE_INVALID_ARGUMENT, "the topology must be of the chip %s, found \"%s\"", chip->name,
+                            shape);
+        memcpy(sizes, slice.sizes, sizeof(slice.sizes));
+    } else if (num_devices < 1 || num_devices % per_chip || num_devices > chip->max_slice_devices ||
+               !find_shape(chip, num_devices / per_chip, sizes)) {
         return ct_error(CT_CODE_INVALID_ARGUMENT,
                         "%lld devices are no slice of %s, which has %d per chip and at most %d", (long long)num_devices,
                         chip->name, chip->devices_per_chip, chip->max_slice_devices);
-    for (int i = 0; i < count; i++) total *= sizes[i];
-    if (total * per_chip > chip->max_slice_devices)
-        return ct_error(CT_CODE_INVALID_ARGUMENT, "a slice of %s has at most %d devices, found %lld", chip->name,
-                        chip->max_slice_devices, (long long)(total * per_chip));
+    }
     bool wraps[CT_TORUS_MAX_AXES];
     ct_tpu_slice_wraps(chip->torus_dims, sizes, wraps);
     int order[] = {0, 1, 2}; /* largest first, x before y before z */

@@ -89,7 +89,7 @@ static void run_branch(ct__sim *sim, const ct__priced *branch, double times, int
         clock_state alone = *clock;
         run(sim, branch->at->calls[i], 0, depth + 1, &alone);
         for (size_t f = 0; f < num_flying; f++) flying[f]->finish = finish[f];
-        memcpy(sim->flying, flying, num_flying * sizeof(*flying));
+        if (num_flying) memcpy(sim->flying, flying, num_flying * sizeof(*flying));
         sim->num_flying = num_flying;
         if (alone.now - clock->now <= most) continue;
         most = alone.now - clock->now;
