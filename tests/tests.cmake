@@ -3,7 +3,7 @@
 set(CT_SLOW_TESTS golden integration collectives)
 
 set(modules)
-foreach(module base chips formats pjrt graph autodiff spmd predict kernels nn optim models tokenizer data checkpoint train)
+foreach(module base chips formats pjrt graph autodiff spmd predict kernels nn optim models tokenizer data checkpoint train plan)
   if(TARGET ct_${module})
     list(PREPEND modules ct_${module})
   endif()

@@ -44,6 +44,14 @@ static ct_status *set_flag(const ct_flag *flag, const char *text)
         *(const char **)flag->value = text;
         return NULL;
     }
+    if (flag->type == CT_FLAG_LIST) {
+        ct_flag_list *list = flag->value;
+        if (list->num_items == CT_COUNT(list->items))
+            return ct_error(CT_CODE_INVALID_ARGUMENT, "--%s can be given %zu times at most", flag->name,
+                            CT_COUNT(list->items));
+        list->items[list->num_items++] = text;
+        return NULL;
+    }
     if (flag->type == CT_FLAG_BOOL) {
         if (strcmp(text, "true") && strcmp(text, "false"))
             return ct_error(CT_CODE_INVALID_ARGUMENT, "--%s must be true or false, found \"%s\"", flag->name, text);

@@ -12,7 +12,13 @@ typedef enum ct_flag_type {
     CT_FLAG_TEXT, /* const char * */
     CT_FLAG_INT,  /* int64_t */
     CT_FLAG_BOOL, /* bool; --name, --name=true, --name=false */
+    CT_FLAG_LIST, /* ct_flag_list; may be given again and again */
 } ct_flag_type;
+
+typedef struct ct_flag_list {
+    const char *items[16];
+    size_t num_items;
+} ct_flag_list;
 
 typedef struct ct_flag {
     const char *name; /* without dashes */

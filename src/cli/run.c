@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "chips/slice.h"
 #include "cli/environment.h"
 
 const char *ct_run_cache_folder(ct_arena *arena)
@@ -40,4 +41,30 @@ ct_session_opts ct_run_recipe_session(ct_arena *arena, const ct_recipe *recipe)
                                                         : NULL,
                              .xla_flags = recipe->compile.xla_flags.items,
                              .num_xla_flags = recipe->compile.xla_flags.num_items};
+}
+
+ct_status *ct_run_target_overrides(ct_arena *arena, const ct_args *args, const char *topology, int64_t num_slices,
+                                   ct_recipe_load_opts *out_opts)
+{
+    const char **all = CT_ARENA_ARRAY(arena, const char *, args->num_others + 4);
+    size_t count = 0;
+    for (; count < args->num_others; count++) all[count] = args->others[count];
+    if (num_slices) all[count++] = ct_arena_printf(arena, "--device.num_slices=%lld", (long long)num_slices);
+    if (topology && !strncmp(topology, "cpu:", 4)) {
+        char *end;
+        long long devices = strtoll(topology + 4, &end, 10);
+        if (!topology[4] || *end || devices < 1 || devices > 65536)
+            return ct_error(CT_CODE_INVALID_ARGUMENT, "--topology=cpu:N wants a number of devices, found \"%s\"",
+                            topology);
+        all[count++] = "--device.topology=none";
+        all[count++] = "--device.platform=cpu";
+        all[count++] = ct_arena_printf(arena, "--device.count=%lld", devices);
+    } else if (topology) {
+        ct_chip_slice slice;
+        CT_TRY_NOTE(ct_chip_slice_parse(topology, &slice), "--topology; cpu:8 are virtual devices of the CPU");
+        all[count++] = ct_arena_printf(arena, "--device.topology=%s", topology);
+        all[count++] = "--device.count=none"; /* as many as it has */
+    }
+    *out_opts = (ct_recipe_load_opts){.overrides = all, .num_overrides = count};
+    return NULL;
 }

@@ -1,6 +1,7 @@
 /* The compilation cache: keys, entries, and the rule that a bad entry costs time, never correctness. */
 #include "pjrt/compile_cache.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,43 +50,74 @@ static ct_cache_key finish(XXH3_state_t *state)
     return key;
 }
 
-static XXH3_state_t *start(const ct_plugin *plugin)
+static XXH3_state_t *new_state(void)
 {
     XXH3_state_t *state = XXH3_createState();
     if (!state) CT_BUG("no memory for a hash");
     XXH3_128bits_reset(state);
-    update_part(state, plugin->identity, strlen(plugin->identity));
-    update_machine(state);
     return state;
 }
 
-ct_cache_key ct__cache_plugin_key(const ct_plugin *plugin)
+static XXH3_state_t *start(const ct_plugin *plugin, bool with_machine)
 {
-    return finish(start(plugin));
+    XXH3_state_t *state = new_state();
+    update_part(state, plugin->identity, strlen(plugin->identity));
+    if (with_machine) update_machine(state);
+    return state;
+}
+
+/* What is compiled for: the platform and its devices, in their order. */
+static void update_target(XXH3_state_t *state, const char *name, const char *version, const ct_device *devices,
+                          size_t num_devices)
+{
+    update_part(state, name, strlen(name));
+    update_part(state, version, strlen(version));
+    update_part(state, &num_devices, sizeof(num_devices));
+    update_part(state, devices[0].kind, strlen(devices[0].kind));
+}
+
+ct_cache_key ct__cache_plugin_key(const ct_plugin *plugin, bool is_for_machine)
+{
+    XXH3_state_t *state = new_state();
+    update_part(state, plugin->build, strlen(plugin->build));
+    if (is_for_machine) update_machine(state);
+    return finish(state);
 }
 
 ct_cache_key ct__cache_key(const ct_client *client, const char *text, size_t text_bytes, const char *options,
                            size_t options_bytes)
 {
-    XXH3_state_t *state = start(client->plugin);
-    update_part(state, client->platform_name, strlen(client->platform_name));
-    update_part(state, client->platform_version, strlen(client->platform_version));
-    update_part(state, &client->num_devices, sizeof(client->num_devices));
-    update_part(state, client->devices[0].kind, strlen(client->devices[0].kind));
+    XXH3_state_t *state = start(client->plugin, true);
+    update_target(state, client->platform_name, client->platform_version, client->devices, client->num_devices);
     update_part(state, options, options_bytes);
     update_part(state, text, text_bytes);
     return finish(state);
 }
 
+ct_cache_key ct__cache_topology_key(const ct_plugin *plugin, const char *name, const char *version,
+                                    const ct_device *devices, size_t num_devices, const bool *wraps, size_t num_wraps,
+                                    const char *text, size_t text_bytes, const char *options, size_t options_bytes)
+{
+    XXH3_state_t *state = start(plugin, false); /* code for chips is the same on every machine */
+    update_target(state, name, version, devices, num_devices);
+    for (size_t i = 0; i < num_devices; i++) update_part(state, devices[i].coords, sizeof(devices[i].coords));
+    update_part(state, wraps, num_wraps * sizeof(*wraps));
+    update_part(state, options, options_bytes);
+    update_part(state, text, text_bytes);
+    return finish(state);
+}
+
+void ct__cache_key_text(const ct_cache_key *key, char out_text[33])
+{
+    for (size_t i = 0; i < sizeof(key->bytes); i++) snprintf(out_text + 2 * i, 3, "%02x", key->bytes[i]);
+}
+
 char *ct__cache_path(const char *folder, const ct_cache_key *key)
 {
-    ct_str name;
-    ct_str_init(&name);
-    for (size_t i = 0; i < sizeof(key->bytes); i++) ct_str_printf(&name, "%02x", key->bytes[i]);
-    ct_str_append(&name, ".executable");
-    char *path = ct_path_join(folder, name.data);
-    ct_str_deinit(&name);
-    return path;
+    char text[33], name[64];
+    ct__cache_key_text(key, text);
+    snprintf(name, sizeof(name), "%s.executable", text);
+    return ct_path_join(folder, name);
 }
 
 static void checksum(const void *bytes, size_t size, unsigned char out_digest[16])

@@ -20,7 +20,12 @@ typedef struct ct_cache_key {
 
 ct_cache_key ct__cache_key(const ct_client *client, const char *text, size_t text_bytes, const char *options,
                            size_t options_bytes);
-ct_cache_key ct__cache_plugin_key(const ct_plugin *plugin);
+ct_cache_key ct__cache_topology_key(const ct_plugin *plugin, const char *name, const char *version,
+                                    const ct_device *devices, size_t num_devices, const bool *wraps, size_t num_wraps,
+                                    const char *text, size_t text_bytes, const char *options, size_t options_bytes);
+void ct__cache_key_text(const ct_cache_key *key, char out_text[33]);
+/* Of saved programs, which move between machines unless they are code for one. */
+ct_cache_key ct__cache_plugin_key(const ct_plugin *plugin, bool is_for_machine);
 char *ct__cache_path(const char *folder, const ct_cache_key *key); /* heap */
 
 /* NULL when there is no entry, or (with a warning in the log) one that is no good. */

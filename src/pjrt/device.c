@@ -6,7 +6,8 @@
 #include "base/str.h"
 #include "pjrt/internal.h"
 
-/* TPUs have the attributes coords (x, y, z) and core_on_chip; other devices have neither. */
+/* TPUs have the attributes coords (x, y, z), core_on_chip and, with several slices, slice_index; other devices have
+ * none. */
 static ct_status *read_coords(ct_plugin *plugin, PJRT_DeviceDescription *description, ct_device *out_device)
 {
     if (!CT__PJRT_HAS(plugin, PJRT_DeviceDescription_Attributes)) return NULL;
@@ -23,7 +24,13 @@ static ct_status *read_coords(ct_plugin *plugin, PJRT_DeviceDescription *descrip
         if (value->type == PJRT_NamedValue_kInt64 && value->name_size == strlen("core_on_chip") &&
             !memcmp(value->name, "core_on_chip", value->name_size))
             out_device->coords[3] = value->int64_value;
+        if (value->type == PJRT_NamedValue_kInt64 && value->name_size == strlen("slice_index") &&
+            !memcmp(value->name, "slice_index", value->name_size))
+            out_device->slice = value->int64_value;
     }
+    if (out_device->slice < 0 || out_device->slice > 65535)
+        return ct_error(CT_CODE_INTERNAL, "the device %s has the slice %lld", out_device->text,
+                        (long long)out_device->slice);
     for (int j = 0; j < 4; j++)
         if (out_device->coords[j] < 0 || out_device->coords[j] > 65535)
             return ct_error(CT_CODE_INTERNAL, "the device %s has the coordinate %lld", out_device->text,

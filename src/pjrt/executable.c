@@ -171,15 +171,39 @@ out:
     return status;
 }
 
+ct_status *ct_client_program_key(ct_client *client, const char *text, size_t text_bytes, const ct_compile_opts *opts,
+                                 char out_key[33])
+{
+    out_key[0] = 0;
+    int *device_ids;
+    char *options = NULL;
+    size_t options_bytes;
+    CT_TRY(ct__choose_devices(opts, client->devices, client->num_devices, &device_ids));
+    ct_status *status = ct__compile_options_encode(opts, device_ids, &options, &options_bytes);
+    if (!status) {
+        ct_cache_key key = ct__cache_key(client, text, text_bytes, options, options_bytes);
+        ct__cache_key_text(&key, out_key);
+    }
+    free(options);
+    free(device_ids);
+    return status;
+}
+
+/* Programs for CPUs are code for the processor at hand; those for accelerators are the same everywhere. */
+static bool is_for_machine(const ct_client *client)
+{
+    return client && !strcmp(client->platform_name, "cpu");
+}
+
 ct_status *ct_executable_save(ct_executable *executable, const char *path)
 {
-    ct_cache_key key = ct__cache_plugin_key(executable->plugin);
+    ct_cache_key key = ct__cache_plugin_key(executable->plugin, is_for_machine(executable->client));
     return ct__cache_write(executable, path, &key);
 }
 
 ct_status *ct_executable_load(ct_client *client, const char *path, ct_executable **out_executable)
 {
-    ct_cache_key key = ct__cache_plugin_key(client->plugin);
+    ct_cache_key key = ct__cache_plugin_key(client->plugin, is_for_machine(client));
     return ct__cache_read(client, path, &key, out_executable);
 }
 

@@ -18,6 +18,11 @@ typedef struct ct_executable ct_executable;
 CT_MUST_USE ct_status *ct_client_compile(ct_client *client, const char *text, size_t text_bytes,
                                          const ct_compile_opts *opts, ct_executable **out_executable);
 
+/* 32 hexadecimal digits that stand for all that decides what is compiled: text, options, the build and flags of the
+ * plugin, devices, and the machine. Errors: those of wrong options. */
+CT_MUST_USE ct_status *ct_client_program_key(ct_client *client, const char *text, size_t text_bytes,
+                                             const ct_compile_opts *opts, char out_key[33]);
+
 void ct_executable_free(ct_executable *executable); /* NULL is allowed; running work goes on */
 
 /* Whether the executable came out of opts->cache_folder instead of the compiler. */

@@ -32,7 +32,8 @@ struct ct_plugin {
     ct_named_value *attributes;
     size_t num_attributes;
     const char *stablehlo_version;
-    const char *identity; /* tells builds apart, for cache keys */
+    const char *build;    /* tells builds and flags apart, on any machine */
+    const char *identity; /* tells installed files apart, for cache keys */
     ct_map kernels;       /* target name to handler, of ffi.c */
 };
 
@@ -51,7 +52,8 @@ struct ct_device {
     int local_id; /* -1 when another process owns the device */
     bool is_addressable;
     bool has_coords;
-    int64_t coords[4]; /* x, y, z of the chip, and the core on it */
+    int64_t coords[4]; /* x, y, z of the chip in its slice, and the core on it */
+    int64_t slice;
     const char *kind;
     const char *text;
     const ct_memory *default_memory;

@@ -82,19 +82,20 @@ static ct_status *read_attributes(ct_plugin *plugin)
     return NULL;
 }
 
-/* Version numbers alone do not tell two builds apart; the file's size and time do. */
+/* Version numbers alone do not tell two builds apart; the file's size does, and on this machine its time. */
 static void set_identity(ct_plugin *plugin, const ct_plugin_opts *opts)
 {
     struct stat info = {0};
     if (stat(plugin->path, &info)) memset(&info, 0, sizeof(info));
     const ct_named_value *xla = ct_named_value_find(plugin->attributes, plugin->num_attributes, "xla_version");
-    plugin->identity =
-        ct_arena_printf(&plugin->arena, "pjrt %d.%d xla %s stablehlo %s size %lld time %lld.%09ld flags %s %s",
+    plugin->build =
+        ct_arena_printf(&plugin->arena, "pjrt %d.%d xla %s stablehlo %s size %lld flags %s %s",
                         plugin->api->pjrt_api_version.major_version, plugin->api->pjrt_api_version.minor_version,
                         xla ? ct_named_value_text(&plugin->arena, xla) : "?",
                         plugin->stablehlo_version ? plugin->stablehlo_version : "?", (long long)info.st_size,
-                        (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec, opts->xla_flags ? opts->xla_flags : "",
-                        opts->libtpu_init_args ? opts->libtpu_init_args : "");
+                        opts->xla_flags ? opts->xla_flags : "", opts->libtpu_init_args ? opts->libtpu_init_args : "");
+    plugin->identity = ct_arena_printf(&plugin->arena, "%s time %lld.%09ld", plugin->build,
+                                       (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
 
 static ct_status *load_path(const char *path, const ct_plugin_opts *opts, ct_plugin **out_plugin)
@@ -144,6 +145,11 @@ ct_status *ct_plugin_load(const ct_plugin_opts *opts, ct_plugin **out_plugin)
     free(path);
     free(found);
     return status;
+}
+
+const char *ct_plugin_build(const ct_plugin *plugin)
+{
+    return plugin->build;
 }
 
 const char *ct_plugin_path(const ct_plugin *plugin)

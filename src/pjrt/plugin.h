@@ -32,6 +32,9 @@ typedef struct ct_plugin_opts {
 CT_MUST_USE ct_status *ct_plugin_load(const ct_plugin_opts *opts, ct_plugin **out_plugin);
 
 const char *ct_plugin_path(const ct_plugin *plugin);
+
+/* What tells two builds of it apart, the flags it was loaded with included, on whatever machine. */
+const char *ct_plugin_build(const ct_plugin *plugin);
 void ct_plugin_api_version(const ct_plugin *plugin, int *out_major, int *out_minor);
 
 /* What the plugin says of itself, for example xla_version and stablehlo_current_version. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "pjrt/compile_cache.h"
 #include "pjrt/internal.h"
 #include "pjrt/torus.h"
 
@@ -140,6 +141,26 @@ ct_status *ct_topology_torus(const ct_topology *topology, int64_t innermost, ct_
 {
     return ct__torus_order(topology->devices, topology->num_devices, topology->wraps, innermost, out_torus,
                            out_device_ids);
+}
+
+ct_status *ct_topology_program_key(ct_topology *topology, const char *text, size_t text_bytes,
+                                   const ct_compile_opts *opts, char out_key[33])
+{
+    out_key[0] = 0;
+    int *device_ids;
+    char *options = NULL;
+    size_t options_bytes;
+    CT_TRY(ct__choose_devices(opts, topology->devices, topology->num_devices, &device_ids));
+    ct_status *status = ct__compile_options_encode(opts, device_ids, &options, &options_bytes);
+    if (!status) {
+        ct_cache_key key = ct__cache_topology_key(topology->plugin, topology->platform_name, topology->platform_version,
+                                                  topology->devices, topology->num_devices, topology->wraps,
+                                                  CT_COUNT(topology->wraps), text, text_bytes, options, options_bytes);
+        ct__cache_key_text(&key, out_key);
+    }
+    free(options);
+    free(device_ids);
+    return status;
 }
 
 ct_status *ct_topology_compile(ct_topology *topology, const char *text, size_t text_bytes, const ct_compile_opts *opts,

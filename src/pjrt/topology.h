@@ -8,7 +8,7 @@
 
 typedef struct ct_topology ct_topology;
 
-/* options are the plugin's own, for example num_slices; may be NULL. libtpu takes every slice for one without rings
+/* options are the plugin's own, for example num_slices (an integer); may be NULL. libtpu takes every slice for one without rings
  * unless it gets the option wrap: it does, as ct_tpu_slice_wraps (torus.h) says, where options do not have it.
  * Errors: UNIMPLEMENTED when the plugin has no topologies; the plugin's own for a name.
  */
@@ -28,5 +28,9 @@ const char *ct_topology_device_text(const ct_topology *topology, size_t index);
  */
 CT_MUST_USE ct_status *ct_topology_compile(ct_topology *topology, const char *text, size_t text_bytes,
                                            const ct_compile_opts *opts, ct_executable **out_executable);
+
+/* As ct_client_program_key, for ct_topology_compile; the same on every machine. */
+CT_MUST_USE ct_status *ct_topology_program_key(ct_topology *topology, const char *text, size_t text_bytes,
+                                               const ct_compile_opts *opts, char out_key[33]);
 
 #endif

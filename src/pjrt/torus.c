@@ -64,13 +64,15 @@ ct_status *ct__torus_order(const ct_device *devices, size_t num_devices, const b
                            struct ct_torus *out_torus, int *out_device_ids)
 {
     *out_torus = (ct_torus){0};
+    int64_t num_slices = 1;
+    for (size_t i = 0; i < num_devices; i++) num_slices = CT_MAX(num_slices, devices[i].slice + 1);
     int64_t sizes[CT_TORUS_MAX_AXES] = {1, 1, 1, 1};
     bool has_coords = num_devices > 0;
     for (size_t i = 0; i < num_devices; i++) {
         has_coords = has_coords && devices[i].has_coords;
         for (int j = 0; j < CT_TORUS_MAX_AXES; j++) sizes[j] = CT_MAX(sizes[j], devices[i].coords[j] + 1);
     }
-    ct_torus torus = {0};
+    ct_torus torus = {.num_slices = num_slices};
     for (int j = 0; j < CT_TORUS_MAX_AXES && has_coords; j++) {
         if (sizes[j] == 1) continue;
         torus.sizes[torus.num_axes] = sizes[j];
@@ -78,21 +80,22 @@ ct_status *ct__torus_order(const ct_device *devices, size_t num_devices, const b
         torus.names[torus.num_axes++] = axis_names[j];
     }
     if (!torus.num_axes && (!has_coords || num_devices == 1)) {
-        *out_torus = (ct_torus){.num_axes = 1, .sizes = {(int64_t)num_devices}, .names = "-"};
+        *out_torus = (ct_torus){.num_axes = 1, .sizes = {(int64_t)num_devices}, .names = "-", .num_slices = 1};
         for (size_t i = 0; i < num_devices && out_device_ids; i++) out_device_ids[i] = devices[i].id;
         return NULL;
     }
     permute(&torus, 0, torus.num_axes - (sizes[3] > 1), innermost, out_torus);
 
-    int64_t num_places = sizes[0] * sizes[1] * sizes[2] * sizes[3];
+    int64_t num_places = sizes[0] * sizes[1] * sizes[2] * sizes[3] * num_slices;
     if (num_places != (int64_t)num_devices)
         return ct_error(CT_CODE_INTERNAL,
-                        "%zu devices have coordinates on a grid of %lldx%lldx%lld chips with %lld each", num_devices,
-                        (long long)sizes[0], (long long)sizes[1], (long long)sizes[2], (long long)sizes[3]);
+                        "%zu devices have coordinates on %lld grids of %lldx%lldx%lld chips with %lld each",
+                        num_devices, (long long)num_slices, (long long)sizes[0], (long long)sizes[1],
+                        (long long)sizes[2], (long long)sizes[3]);
     bool *taken = ct_alloc_zeroed(num_devices, sizeof(*taken));
     ct_status *status = NULL;
     for (size_t i = 0; i < num_devices && !status; i++) {
-        int64_t place = 0;
+        int64_t place = devices[i].slice;
         for (int j = 0; j < out_torus->num_axes; j++)
             place =
                 place * out_torus->sizes[j] + devices[i].coords[strchr(axis_names, out_torus->names[j]) - axis_names];

@@ -6,7 +6,7 @@
  * A mesh's innermost degree (tensor parallel) talks most, so it should have whole torus axes of its own, rings where
  * there are rings. The axes are ordered, largest first (x before y before z where they are equal), so that a suffix of
  * them has exactly `innermost` devices where one can. The cores of one chip are always last. Axes of size 1 are left
- * out.
+ * out. Devices of several slices are numbered slice by slice.
  */
 #ifndef CT_PJRT_TORUS_H
 #define CT_PJRT_TORUS_H
@@ -20,6 +20,7 @@ typedef struct ct_torus {
     int64_t sizes[CT_TORUS_MAX_AXES];
     char names[CT_TORUS_MAX_AXES]; /* 'x', 'y', 'z', 'c' for the devices of a chip, '-' without coordinates */
     bool wraps[CT_TORUS_MAX_AXES]; /* the last is linked to the first */
+    int64_t num_slices;            /* such toruses, joined by the data center's network; at least 1 */
 } ct_torus;
 
 /* Fills out_torus and out_device_ids [num_devices] (may be NULL): the ids in row-major order of the axes, as

@@ -57,7 +57,6 @@ ct_status *ct_predict_torus(const ct_chip *chip, const char *shape, int64_t num_
     }
     bool wraps[CT_TORUS_MAX_AXES];
     ct_tpu_slice_wraps(chip->torus_dims, sizes, wraps);
-    CT_ASSERT(count <= 3);
     int order[] = {0, 1, 2}; /* largest first, x before y before z */
     for (int i = 1; i < count; i++)
         for (int j = i; j && sizes[order[j]] > sizes[order[j - 1]]; j--) {

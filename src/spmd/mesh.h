@@ -26,7 +26,7 @@ typedef enum ct_mesh_group {
     CT_MESH_NUM_GROUPS,
 } ct_mesh_group;
 
-enum { CT_MAX_MESH_AXES = CT_MAX_RANK, CT_MAX_TORUS = 4 };
+enum { CT_MAX_MESH_AXES = CT_MAX_RANK, CT_MAX_TORUS = 5 };
 
 typedef struct ct_mesh_axis {
     char name[24];

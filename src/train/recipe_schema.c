@@ -243,6 +243,8 @@ const ct__recipe_key ct__recipe_keys[] = {
 
     {"compile", "cache_dir", CT__RECIPE_STRING, AT(compile.cache_dir), NULL, .may_be_empty = true,
      .help = "folder of compiled programs; unset: the user's cache folder; empty: no cache"},
+    {"compile", "executable", CT__RECIPE_STRING, AT(compile.executable), NULL,
+     .help = "training step that ctitan plan --save compiled, in place of compiling it; it must be of this very recipe"},
     {"compile", "xla_flags", CT__RECIPE_FLAGS, AT(compile.xla_flags), NULL,
      .help = "XLA flags of the program, --compile.xla_flags.xla_some_flag=true"},
     {"compile", "libtpu_init_args", CT__RECIPE_FLAGS, AT(compile.libtpu_init_args), NULL,

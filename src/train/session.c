@@ -16,7 +16,7 @@ static ct_status *order_devices(ct_session *session, int64_t innermost)
     size_t count = (size_t)session->num_devices, num_all = ct_client_num_devices(session->client);
     session->devices = ct_alloc(count * sizeof(*session->devices));
     session->device_ids = ct_alloc(num_all * sizeof(*session->device_ids));
-    session->torus = (ct_torus){.num_axes = 1, .sizes = {(int64_t)count}, .names = "-"};
+    session->torus = (ct_torus){.num_axes = 1, .sizes = {(int64_t)count}, .names = "-", .num_slices = 1};
     for (size_t i = 0; i < count; i++) {
         session->devices[i] = ct_client_addressable_device(session->client, i);
         session->device_ids[i] = ct_device_id(session->devices[i]);

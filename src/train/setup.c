@@ -97,9 +97,9 @@ ct_status *ct_recipe_parallel(const ct_recipe *recipe, const ct_model *model, in
                                      [CT_MESH_CP] = recipe->parallelism.context_parallel_degree,
                                      [CT_MESH_TP] = recipe->parallelism.tensor_parallel_degree},
                          .num_devices = recipe->device.count,
-                         .num_torus = num_torus,
                          .num_kv_heads = model->config.num_kv_heads};
-    for (int i = 0; i < num_torus; i++) mesh.torus[i] = torus[i];
+    if (num_torus && recipe->device.num_slices > 1) mesh.torus[mesh.num_torus++] = recipe->device.num_slices;
+    for (int i = 0; i < num_torus; i++) mesh.torus[mesh.num_torus++] = torus[i];
     bool is_gathered = recipe->parallelism.context_parallel_rotate_method == CT_RECIPE_ROTATE_ALLGATHER;
     *out_parallel = (ct_parallel){
         .table = ct_model_sharding(model),

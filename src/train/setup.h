@@ -15,7 +15,7 @@ CT_MUST_USE ct_status *ct_recipe_model(const ct_recipe *recipe, ct_model **out_m
  * Errors: FAILED_PRECONDITION. */
 CT_MUST_USE ct_status *ct_recipe_check_kind(const ct_recipe *recipe, const char *device_kind);
 
-/* How the model lies on the recipe's mesh, along a torus of num_torus axes (0: no topology is known) of devices of a
+/* How the model lies on the recipe's mesh, along the torus of a slice of num_torus axes (0: no topology is known) of devices of a
  * kind (NULL: not known). Errors: INVALID_ARGUMENT naming the recipe's lines and the sizes that do not divide. */
 CT_MUST_USE ct_status *ct_recipe_parallel(const ct_recipe *recipe, const ct_model *model, int num_torus,
                                           const int64_t *torus, const char *device_kind, ct_parallel *out_parallel);

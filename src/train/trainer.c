@@ -18,6 +18,7 @@
 #include "train/metrics_flops.h"
 #include "train/progress.h"
 #include "train/sample.h"
+#include "train/saved_step.h"
 #include "train/saver.h"
 #include "train/setup.h"
 #include "train/state.h"
@@ -113,7 +114,7 @@ static ct_status *make_state(trainer *t)
 static ct_status *build_step(trainer *t)
 {
     CT_TRY(ct_train_step_build(t->model, &t->step_opts, &t->graph));
-    CT_TRY(ct_session_compile(t->session, t->graph, "training step", &t->executable));
+    CT_TRY(ct_train_step_compile(t->recipe, t->session, t->graph, &t->executable));
     size_t num_devices = (size_t)devices_of(t), num_arguments = t->state.num_buffers + NUM_BATCH_INPUTS;
     t->arguments = ct_alloc_zeroed(num_devices * num_arguments, sizeof(*t->arguments));
     t->outputs = ct_alloc_zeroed(num_devices * (t->state.num_buffers + 1), sizeof(*t->outputs));
