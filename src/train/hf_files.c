@@ -11,20 +11,11 @@
 
 static const char CONFIG[] = "config.json";
 
-/* What transformers and its tokenizers read beside the weights. */
-static const char *const NAMES[] = {
-    "generation_config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.json",
-    "merges.txt",
-    "tokenizer.model",
-    "qwen.tiktoken",
-    "chat_template.jinja",
-    "chat_template.json",
-    "preprocessor_config.json",
+/* What transformers reads beside the weights, and what its tokenizers read. */
+static const char *const MODEL_NAMES[] = {"generation_config.json", "preprocessor_config.json"};
+static const char *const TOKENIZER_NAMES[] = {
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",   "vocab.json",
+    "merges.txt",     "tokenizer.model",       "qwen.tiktoken",           "chat_template.jinja", "chat_template.json",
 };
 
 static void files_init(ct_hf_files *files, size_t capacity)
@@ -57,19 +48,34 @@ static ct_status *add_from_folder(ct_hf_files *files, const char *folder, const 
     return status;
 }
 
-ct_status *ct_hf_files_open(const ct_model *model, const char *folder, ct_hf_files *out_files)
+/* Those of the names that the folder has; a path that is no folder has none. */
+static ct_status *add_all(ct_hf_files *files, const char *folder, const char *const *names, size_t num_names)
 {
-    files_init(out_files, 1 + CT_COUNT(NAMES));
-    ct_status *status = NULL;
     bool is_folder = ct_path_is_dir(folder);
-    if (is_folder) status = add_from_folder(out_files, folder, CONFIG);
-    if (!out_files->num_assets) {
+    for (size_t i = 0; i < num_names && is_folder; i++) CT_TRY(add_from_folder(files, folder, names[i]));
+    return NULL;
+}
+
+static ct_status *add_tokenizer(ct_hf_files *files, const char *path)
+{
+    char *folder = ct_path_is_dir(path) || !ct_path_exists(path) ? ct_strdup(path) : ct_path_parent(path);
+    ct_status *status = add_all(files, folder, TOKENIZER_NAMES, CT_COUNT(TOKENIZER_NAMES));
+    free(folder);
+    return status;
+}
+
+ct_status *ct_hf_files_open(const ct_model *model, const char *folder, const char *tokenizer, ct_hf_files *out_files)
+{
+    files_init(out_files, 1 + CT_COUNT(MODEL_NAMES) + CT_COUNT(TOKENIZER_NAMES));
+    ct_status *status = NULL;
+    if (ct_path_is_dir(folder)) status = add_from_folder(out_files, folder, CONFIG);
+    if (!status && !out_files->num_assets) {
         char *text = ct_model_config_text(model->family, &model->config, CT_DTYPE_F32);
         add(out_files, CONFIG, text, strlen(text));
         free(text);
     }
-    for (size_t i = 0; i < CT_COUNT(NAMES) && is_folder && !status; i++)
-        status = add_from_folder(out_files, folder, NAMES[i]);
+    if (!status) status = add_all(out_files, folder, MODEL_NAMES, CT_COUNT(MODEL_NAMES));
+    if (!status) status = add_tokenizer(out_files, tokenizer ? tokenizer : folder);
     if (status) ct_hf_files_close(out_files);
     return status;
 }

@@ -1,6 +1,6 @@
 /* The files that make weights a Hugging Face folder: config.json, generation_config.json and those of the tokenizer.
- * They come from the folder that a model was read from, byte for byte; without one, config.json is written from the
- * model's sizes. Checkpoints carry them as assets, so that any step can become a folder.
+ * They come from the folders that model and tokenizer were read from, byte for byte; without one, config.json is
+ * written from the model's sizes. Checkpoints carry them as assets, so that any step can become a folder.
  */
 #ifndef CT_TRAIN_HF_FILES_H
 #define CT_TRAIN_HF_FILES_H
@@ -14,8 +14,10 @@ typedef struct ct_hf_files {
     size_t num_assets;
 } ct_hf_files;
 
-/* Reads what there is of them in folder; when it is no folder, there is config.json alone. Errors: those of reading. */
-CT_MUST_USE ct_status *ct_hf_files_open(const ct_model *model, const char *folder, ct_hf_files *out_files);
+/* Reads what there is of them in folder; when it is no folder, there is config.json alone. tokenizer: the folder, or a
+ * file in it, that the tokenizer's files are taken from; NULL: from folder too. Errors: those of reading. */
+CT_MUST_USE ct_status *ct_hf_files_open(const ct_model *model, const char *folder, const char *tokenizer,
+                                        ct_hf_files *out_files);
 /* Those that a checkpoint carries. Errors: NOT_FOUND when config.json is not among them. */
 CT_MUST_USE ct_status *ct_hf_files_of_step(const ct_checkpoint *checkpoint, ct_hf_files *out_files);
 void ct_hf_files_close(ct_hf_files *files); /* all zero is allowed */

@@ -1,17 +1,19 @@
 """Makes the files of this folder: the same texts and conversations in every format that src/data reads.
 
-Needs pyarrow, fastparquet, pandas and zstandard; run here: python3 make.py. What is committed was made with pyarrow 26,
-fastparquet 2026.9 and zstandard 0.25; the tests read the files, so they need none of them.
+Needs pyarrow, fastparquet, pandas, tokenizers and zstandard; run here: python3 make.py. What is committed was made with
+pyarrow 26, fastparquet 2026.9, tokenizers 0.23 and zstandard 0.25; the tests read the files, so they need none of them.
 """
 import gzip
 import io
 import json
+import os
 import random
 import tarfile
 
 import fastparquet
 import pyarrow as pa
 import pyarrow.parquet as pq
+import tokenizers
 import zstandard
 
 WORDS = "in the beginning was a word, and it ran – ça va? 知道 \U0001f600 tokens\tof\nlines \"quoted\" and \\ so on".split(" ")
@@ -108,3 +110,18 @@ pq.write_table(chat_table, "chat.parquet", compression="snappy", row_group_size=
 pq.write_table(chat_table, "chat_v2.parquet", compression="zstd", data_page_version="2.0", data_page_size=64,
                write_batch_size=2, store_schema=False)
 pq.write_table(pa.table({"text": pa.array(docs)}), "texts_brotli.parquet", compression="brotli", store_schema=False)
+
+# A tokenizer of 320 ids with the template that ChatML models share.
+tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+tokenizer.decoder = tokenizers.decoders.ByteLevel()
+special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+tokenizer.train_from_iterator(docs * 4, tokenizers.trainers.BpeTrainer(
+    vocab_size=320, special_tokens=special, initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+    show_progress=False))
+os.makedirs("tokenizer", exist_ok=True)
+tokenizer.save("tokenizer/tokenizer.json")
+template = ("{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] | trim + "
+            "'<|im_end|>' + '\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
+json.dump({"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": None, "eos_token": "<|im_end|>",
+           "chat_template": template}, open("tokenizer/tokenizer_config.json", "w"), indent=1)

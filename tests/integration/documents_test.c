@@ -8,7 +8,7 @@
 #include "support.h"
 
 #define DATA CT_SOURCE_DIR "/tests/data/"
-enum { VOCAB = 260, NUM_DOCUMENTS = 12 };
+enum { VOCAB = 320, NUM_DOCUMENTS = 12 };
 
 static const char *recipe(void)
 {
@@ -155,6 +155,35 @@ static void test_fine_tuning(void **state)
                recipe(), folder); /* it stays at the end */
 }
 
+/* The tokenizer of a folder: fewer tokens than bytes, its files go along with the checkpoint, its vocabulary must fit.
+ */
+static void test_tokenizer(void **state)
+{
+    (void)state;
+    ct_test_step bytes = first_step("bytes", "--model.hf_assets_path=bytes --training.local_batch_size=40 "
+                                             "--dataloader.packing=first_fit --training.dataset_path=" DATA
+                                             "prompts.jsonl --dataloader.prompt_column=prompt "
+                                             "--dataloader.completion_column=completion");
+    ct_test_step ids = first_step("ids", "--model.hf_assets_path=" DATA "tokenizer --training.local_batch_size=40 "
+                                         "--dataloader.packing=first_fit --training.dataset_path=" DATA
+                                         "prompts.jsonl --dataloader.prompt_column=prompt "
+                                         "--dataloader.completion_column=completion --checkpoint.enable");
+    assert_true(bytes.loss != ids.loss);
+    size_t size, wanted_size;
+    char *bytes_saved = ct_test_read(ct_test_path("ids/checkpoint/step-1/tokenizer.json"), &size);
+    char *wanted = ct_test_read(DATA "tokenizer/tokenizer.json", &wanted_size);
+    assert_int_equal(size, wanted_size);
+    assert_memory_equal(bytes_saved, wanted, size);
+    free(bytes_saved);
+    free(wanted);
+    ct_test_fails(1, "model.hf_assets_path (--model.hf_assets_path=/nowhere)",
+                  "train %s --dump_folder=%s --model.hf_assets_path=/nowhere", recipe(), ct_test_path("failed"));
+    ct_test_fails(1, "has 320 ids, but the model's vocabulary only 258",
+                  "train %s --dump_folder=%s --model.name=qwen3 --model.flavor=demo --model.hf_assets_path=" DATA
+                  "tokenizer",
+                  recipe(), ct_test_path("failed"));
+}
+
 static void test_broken(void **state)
 {
     (void)state;
@@ -187,6 +216,7 @@ static void test_broken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_packed_as_apart), cmocka_unit_test(test_mixture_resumed),
-                                       cmocka_unit_test(test_fine_tuning), cmocka_unit_test(test_broken)};
+                                       cmocka_unit_test(test_fine_tuning), cmocka_unit_test(test_tokenizer),
+                                       cmocka_unit_test(test_broken)};
     return cmocka_run_group_tests(tests, NULL, ct_test_world_free);
 }
