@@ -11,7 +11,7 @@
  *   tokens      safetensors with I32 `tokens` [N, seq + 1] a row; of one long sequence a window of it
  *               or [steps, batch, seq + 1], or one long
  *               sequence [N] of I32, U32 or U16
- *   json        JSON lines                                 packed from documents, a line each
+ *   json        JSON lines, or one array                   packed from documents, a line each
  *   parquet     Parquet                                    packed from documents, a row each
  *   webdataset  tar; members that share a name up to its   packed from documents
  *               first dot are a sample

@@ -38,6 +38,41 @@ static void test_json_lines(void **state)
     ct_str_deinit(&text);
 }
 
+/* One array: its elements are the records, whatever stands in their strings; a cut one ends with a broken record. */
+static void test_array(void **state)
+{
+    (void)state;
+    static const char text[] = " [ {\"a\": \"],}\\\"\\\\\"} ,\n{\"b\":[1,{\"c\":2}]},7, {\"d\":3}\n]\n";
+    static const char *const wanted[] = {"{\"a\": \"],}\\\"\\\\\"} ", "{\"b\":[1,{\"c\":2}]}", "7", "{\"d\":3}\n"};
+    static const ct__columns columns = {{0}};
+    for (size_t cut = 0; cut < 2; cut++) {
+        size_t size = cut ? strlen(text) - 5 : strlen(text);
+        ct__record_reader *reader, *again;
+        expect_ok(ct__record_reader_from_memory(CT_DATA_JSON, &columns, "m", text, size, &reader));
+        ct_arena arena;
+        ct_arena_init(&arena);
+        ct__record record, same;
+        bool ended;
+        for (size_t i = 0; i < CT_COUNT(wanted); i++) {
+            size_t length = strlen(wanted[i]) - (cut && i == 3 ? 3 : 0);
+            expect_ok(ct__record_reader_next(reader, &arena, &record, &ended));
+            assert_false(ended);
+            assert_int_equal(record.json.length, length);
+            assert_memory_equal(record.json.bytes, wanted[i], length);
+            expect_ok(ct__record_reader_from_memory(CT_DATA_JSON, &columns, "m", text, size, &again));
+            expect_ok(ct__record_reader_skip_to(again, record.offset));
+            expect_ok(ct__record_reader_next(again, &arena, &same, &ended));
+            assert_int_equal(same.json.length, length);
+            assert_int_equal(same.offset, record.offset);
+            ct__record_reader_close(again);
+        }
+        expect_ok(ct__record_reader_next(reader, &arena, &record, &ended));
+        assert_true(ended);
+        ct__record_reader_close(reader);
+        ct_arena_deinit(&arena);
+    }
+}
+
 static void test_corpus(void **state)
 {
     (void)state;
@@ -46,6 +81,7 @@ static void test_corpus(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_json_lines), cmocka_unit_test(test_corpus)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_json_lines), cmocka_unit_test(test_array),
+                                       cmocka_unit_test(test_corpus)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,9 +147,16 @@ static void expect_resumed(const ct_dataset_opts *opts, const record *all, int f
 }
 
 static const char *const FILES[] = {
-    DATA "texts.jsonl",          DATA "texts.jsonl.gz",        DATA "texts.jsonl.zst",
-    DATA "texts_snappy.parquet", DATA "texts_zstd_v2.parquet", DATA "texts_gzip_dictionary.parquet",
-    DATA "texts_ustar.tar.gz",   DATA "texts_gnu.tar.gz",      DATA "texts_pax.tar.gz",
+    DATA "texts.jsonl",
+    DATA "texts.jsonl.gz",
+    DATA "texts.jsonl.zst",
+    DATA "texts.json",
+    DATA "texts_snappy.parquet",
+    DATA "texts_zstd_v2.parquet",
+    DATA "texts_gzip_dictionary.parquet",
+    DATA "texts_ustar.tar.gz",
+    DATA "texts_gnu.tar.gz",
+    DATA "texts_pax.tar.gz",
 };
 
 /* Every kind of file gives the same samples in file order. */

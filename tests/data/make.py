@@ -55,6 +55,7 @@ docs = texts(rng, 60)
 chats = conversations(rng, 25)
 prompts = [{"prompt": a + "?", "completion": b} for a, b in zip(docs[:30], docs[30:])]
 
+json.dump([{"text": text, "id": i} for i, text in enumerate(docs)], open("texts.json", "w"), indent=1)
 open("texts.jsonl", "wb").write(lines({"id": i, "text": text} for i, text in enumerate(docs)))
 whole = open("texts.jsonl", "rb").read()
 cut = whole.index(b"\n", len(whole) // 2) + 1
