@@ -15,7 +15,7 @@ static const char *recipe(void)
     char *path = ct_test_path("recipe.toml");
     if (ct_path_exists(path)) return path;
     ct_test_write(ct_test_path("model/config.json"),
-                  "{\"model_type\": \"llama\", \"hidden_size\": 32, \"num_hidden_layers\": 1, "
+                  "{\"model_type\": \"llama\", \"hidden_size\": 32, \"num_hidden_layers\": 2, "
                   "\"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"intermediate_size\": 48, "
                   "\"vocab_size\": %d, \"max_position_embeddings\": 256, \"rope_theta\": 10000}\n",
                   VOCAB);
@@ -83,7 +83,7 @@ static void test_packed_as_apart(void **state)
     }
     print_message("loss and gradient norm within %.1e\n", worst);
     ct_test_step open = first_step("open", "--dataloader.packing=first_fit --training.document_mask=false");
-    assert_true(difference(open, apart) > 1e-3); /* the mask is what does it */
+    assert_true(difference(open, apart) > 1e-4); /* the mask is what does it */
 }
 
 #define MIXTURE                                                                                                        \
