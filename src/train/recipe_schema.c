@@ -159,8 +159,8 @@ const ct__recipe_key ct__recipe_keys[] = {
      .help = "steps from one checkpoint to the next; the last step is always saved"},
     {"checkpoint", "async_mode", CT__RECIPE_CHOICE, AT(checkpoint.async_mode), "disabled",
      .allowed = "disabled|async|async_with_pinned_mem",
-     .help = "training waits for a save; or goes on while the state is saved from the devices, where it lies twice for "
-             "as long; or from a copy in pinned host memory"},
+     .help = "training waits for a save; or goes on meanwhile, and the state is saved from where it lies (twice for as "
+             "long; on cpu: from a copy); or from a copy in pinned host memory"},
     {"checkpoint", "keep_latest_k", CT__RECIPE_INT, AT(checkpoint.keep_latest_k), "10", .min = 0, .max = MAX_COUNT,
      .help = "checkpoints that are kept, older ones are removed; 0: all; 1 is not allowed"},
     {"checkpoint", "folder", CT__RECIPE_STRING, AT(checkpoint.folder), "checkpoint",

@@ -15,6 +15,7 @@ typedef struct job {
     ct_saver_step step;
     ct_arena arena;       /* of the step's copies */
     bool is_shared;       /* the buffers were the trainer's when it began */
+    ct_event **copies;    /* of copies to host memory that are under way; NULL: none */
     atomic_bool is_moved; /* the buffers are the job's alone */
     double start_s, seconds;
     pthread_t thread;
@@ -25,11 +26,20 @@ typedef struct job {
 
 struct ct_saver {
     char *folder;
-    ct_recipe_async mode;
+    ct_saver_mode mode;
     int64_t keep, newest; /* the newest step that was saved or -1 */
     job *current;
+    void *memory; /* the copies of the state that are being saved, on the CPU */
+    size_t memory_bytes;
     bool has_told; /* that there is no room for copies */
 };
+
+ct_saver_mode ct_saver_mode_of(ct_recipe_async async_mode, const ct_session *session)
+{
+    if (async_mode == CT_ASYNC_PINNED_HOST) return CT_SAVER_PINNED;
+    if (async_mode == CT_ASYNC_DISABLED) return CT_SAVER_WAITS;
+    return !strcmp(ct_client_platform_name(session->client), "cpu") ? CT_SAVER_COPIED : CT_SAVER_SHARED;
+}
 
 ct_saver *ct_saver_new(const ct_saver_opts *opts)
 {
@@ -43,6 +53,11 @@ ct_saver *ct_saver_new(const ct_saver_opts *opts)
 
 /* ---- one save ---- */
 
+static size_t count_buffers(const ct_train_state *state)
+{
+    return state->num_buffers * (size_t)state->session->num_devices;
+}
+
 static void write_step(job *j)
 {
     ct_train_save_opts opts = {.info = j->step.info,
@@ -53,6 +68,11 @@ static void write_step(job *j)
                                .num_assets = j->step.num_assets,
                                .may_free = &j->is_moved,
                                .out_device_failed = &j->device_failed};
+    if (j->copies) j->status = ct_events_await_free(j->copies, count_buffers(&j->state));
+    if (j->status) {
+        j->device_failed = true;
+        return;
+    }
     j->status = ct_train_state_save(&j->state, j->saver->folder, j->step.step, &opts);
     j->seconds = ct_clock_seconds() - j->start_s;
     if (j->status || !j->saver->keep) return;
@@ -73,12 +93,11 @@ static void *run(void *argument)
 
 static job *new_job(ct_saver *saver, const ct_train_state *state, const ct_saver_step *step)
 {
-    size_t count = state->num_buffers * (size_t)state->session->num_devices;
     job *j = ct_alloc_zeroed(1, sizeof(*j));
     j->saver = saver;
     j->start_s = ct_clock_seconds();
     j->state = *state;
-    j->state.buffers = ct_alloc_zeroed(count, sizeof(*j->state.buffers));
+    j->state.buffers = ct_alloc_zeroed(count_buffers(state), sizeof(*j->state.buffers));
     j->step = *step;
     ct_arena_init(&j->arena);
     j->step.info = ct_arena_strdup(&j->arena, step->info);
@@ -95,7 +114,10 @@ static job *new_job(ct_saver *saver, const ct_train_state *state, const ct_saver
 
 static void free_job(job *j)
 {
-    if (j->is_moved) ct_buffers_free(j->state.buffers, j->state.num_buffers * (size_t)j->state.session->num_devices);
+    if (j->is_moved) ct_buffers_free(j->state.buffers, count_buffers(&j->state));
+    if (j->copies) ct_status_free(ct_events_await_free(j->copies, count_buffers(&j->state)));
+    free(j->copies);
+    free(j->state.host);
     free(j->state.buffers);
     ct_arena_deinit(&j->arena);
     free(j);
@@ -143,7 +165,7 @@ static ct_status *has_room(const ct_train_state *state, bool *out_has_room)
     return NULL;
 }
 
-static ct_status *copy_to_host(job *j, const ct_train_state *state)
+static ct_status *copy_to_pinned(job *j, const ct_train_state *state)
 {
     size_t stride = state->num_buffers;
     for (int d = 0; d < state->session->num_devices; d++) {
@@ -156,22 +178,33 @@ static ct_status *copy_to_host(job *j, const ct_train_state *state)
     return NULL;
 }
 
-/* Gives the job its buffers. */
-static ct_status *take_buffers(ct_saver *saver, job *j, const ct_train_state *state, ct_recipe_async mode)
+/* Copies to the saver's own memory. The job has no buffers. */
+static ct_status *copy_to_memory(ct_saver *saver, job *j, const ct_train_state *state)
 {
-    bool room = mode == CT_ASYNC;
-    if (room) CT_TRY(has_room(state, &room));
-    if (mode == CT_ASYNC && !room && !saver->has_told) {
+    size_t count = count_buffers(state);
+    j->is_moved = true;
+    j->copies = ct_alloc_zeroed(count, sizeof(*j->copies));
+    j->state.host = ct_alloc_zeroed(count, sizeof(*j->state.host));
+    return ct_status_note(ct_train_state_copy(state, &saver->memory, &saver->memory_bytes, j->state.host, j->copies),
+                          "copying the state to be saved");
+}
+
+/* Gives the job its buffers. */
+static ct_status *take_buffers(ct_saver *saver, job *j, const ct_train_state *state, ct_saver_mode mode)
+{
+    if (mode == CT_SAVER_COPIED) return copy_to_memory(saver, j, state);
+    bool room = mode != CT_SAVER_PINNED;
+    if (mode == CT_SAVER_SHARED) CT_TRY(has_room(state, &room));
+    if (mode == CT_SAVER_SHARED && !room && !saver->has_told) {
         saver->has_told = true;
         ct_info("The devices have no room for the state a second time, so it is copied to pinned host memory to be "
                 "saved, as with checkpoint.async_mode = \"async_with_pinned_mem\"");
     }
-    if (mode != CT_ASYNC_DISABLED && !room) {
+    if (!room) {
         j->is_moved = true;
-        return ct_status_note(copy_to_host(j, state), "copying the state to pinned host memory");
+        return ct_status_note(copy_to_pinned(j, state), "copying the state to pinned host memory");
     }
-    memcpy(j->state.buffers, state->buffers,
-           state->num_buffers * (size_t)state->session->num_devices * sizeof(*j->state.buffers));
+    memcpy(j->state.buffers, state->buffers, count_buffers(state) * sizeof(*j->state.buffers));
     j->is_shared = true;
     return NULL;
 }
@@ -180,13 +213,13 @@ ct_status *ct_saver_save(ct_saver *saver, ct_train_state *state, const ct_saver_
 {
     CT_TRY(ct_saver_wait(saver));
     job *j = new_job(saver, state, step);
-    ct_recipe_async mode = step->is_last ? CT_ASYNC_DISABLED : saver->mode;
+    ct_saver_mode mode = step->is_last ? CT_SAVER_WAITS : saver->mode;
     ct_status *status = take_buffers(saver, j, state, mode);
     if (status) {
         free_job(j);
         return status;
     }
-    if (mode != CT_ASYNC_DISABLED && !pthread_create(&j->thread, NULL, run, j)) {
+    if (mode != CT_SAVER_WAITS && !pthread_create(&j->thread, NULL, run, j)) {
         saver->current = j;
         return NULL;
     }
@@ -225,6 +258,7 @@ void ct_saver_free(ct_saver *saver)
     ct_status *status = ct_saver_wait(saver);
     if (status) ct_warning("%s", ct_status_message(status));
     ct_status_free(status);
+    free(saver->memory);
     free(saver->folder);
     free(saver);
 }

@@ -3,9 +3,13 @@
  *     step k      [save: waits for the save before, takes the state]  step k+1  step k+2 ...
  *     saver's thread                        [read a part, hash, write | ...       ][rename][remove old steps]
  *
- * What is being saved must not change under the saver's hands. With CT_ASYNC it takes the buffers themselves: the step
- * after must not give them away (ct_saver_shares), and makes its outputs elsewhere. With CT_ASYNC_PINNED_HOST it takes
- * copies in the devices' pinned host memory; the step after waits for the copies, as for any user of its arguments.
+ * What is being saved must not change under the saver's hands, so in the background it saves
+ *   SHARED  the buffers themselves: the step after must not give them away (ct_saver_shares), and makes its outputs
+ *           elsewhere; where the devices have no room for that, as PINNED
+ *   PINNED  copies in the devices' pinned host memory
+ *   COPIED  copies in memory that the saver keeps from save to save; best on the CPU, where to touch fresh memory costs
+ *           more than the copy
+ * The step after waits for copies, as for any user of its arguments.
  *
  * A save that fails for want of room, or by any other error of files, is a warning: training goes on, the steps before
  * stay, and the next save tries again. An error of a device ends the run.
@@ -19,9 +23,19 @@
 
 typedef struct ct_saver ct_saver;
 
+typedef enum ct_saver_mode {
+    CT_SAVER_WAITS, /* saves in the foreground */
+    CT_SAVER_SHARED,
+    CT_SAVER_PINNED,
+    CT_SAVER_COPIED,
+} ct_saver_mode;
+
+/* What checkpoint.async_mode means on the session's devices. */
+ct_saver_mode ct_saver_mode_of(ct_recipe_async async_mode, const ct_session *session);
+
 typedef struct ct_saver_opts {
     const char *folder; /* of the steps */
-    ct_recipe_async mode;
+    ct_saver_mode mode;
     int64_t keep; /* newest steps that stay, 0: all */
 } ct_saver_opts;
 

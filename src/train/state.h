@@ -25,6 +25,7 @@ typedef struct ct_train_state {
     bool moments_on_host;
     size_t num_buffers; /* per device: 3 P + 1 */
     ct_buffer **buffers;
+    void **host; /* [device][param ...] a part's bytes on the host, saved in place of its buffer; NULL: none */
 } ct_train_state;
 
 /* parallel: NULL for one device; else its mesh is of the session's devices. */
@@ -57,6 +58,12 @@ typedef struct ct_train_save_opts {
     const atomic_bool *may_free;
     bool *out_device_failed; /* whether the error is of a device, not of files; or NULL */
 } ct_train_save_opts;
+
+/* Starts copies of all parts that are saved to memory that grows as needed, and gives their places and, for each, the
+ * event of its end (NULL where there is none), in two arrays as buffers is. The state may go on changing at once: what
+ * takes its buffers waits for the copies. */
+CT_MUST_USE ct_status *ct_train_state_copy(const ct_train_state *state, void **memory, size_t *memory_bytes,
+                                           void **out_host, ct_event **out_events);
 
 /* Saves a step. Waits for the work that makes the state. Any thread may do it, whose state nobody else changes. */
 CT_MUST_USE ct_status *ct_train_state_save(ct_train_state *state, const char *folder, int64_t step,

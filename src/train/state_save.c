@@ -22,6 +22,7 @@ typedef struct place {
 typedef struct lane {
     int kind, param; /* of the part in block; param -1: none */
     int64_t device;
+    const void *part; /* in block, or where the state has it on the host */
     void *block, *layer;
     size_t block_bytes, layer_bytes;
 } lane;
@@ -49,9 +50,14 @@ static ct_status *fetch(walk *w, lane *l, const place *where, int64_t device, co
         free(l->block);
         l->block = whole.data;
         l->block_bytes = ct_array_bytes(&whole);
+        l->part = l->block;
+    } else if (w->state->host) {
+        size_t first = (size_t)(buffers - w->state->buffers);
+        l->part = w->state->host[(size_t)device * w->state->num_buffers + first];
     } else {
         void *block = ct_reserve(&l->block, &l->block_bytes, ct_session_part_bytes(layout));
         CT_TRY(ct_session_fetch_part_to(layout, buffers[(size_t)device * w->state->num_buffers], block));
+        l->part = block;
     }
     l->kind = where->kind;
     l->param = where->param;
@@ -90,7 +96,7 @@ static ct_status *give_bytes(void *context, int lane_number, size_t tensor, size
         ct_sharding_box(layout.mesh, &layout.sharding, layout.rank, layout.sizes, device, offsets, valid, local);
     size_t element_bytes = ct_dtype_bytes(layout.dtype);
     int64_t local_count = ct_num_elements(local + stacked, rank), count = ct_num_elements(valid + stacked, rank);
-    const char *bytes = (const char *)l->block + (size_t)(where->layer * local_count) * element_bytes;
+    const char *bytes = (const char *)l->part + (size_t)(where->layer * local_count) * element_bytes;
     *out_bytes = bytes;
     if (count != local_count) { /* padded: made dense */
         void *dense = ct_reserve(&l->layer, &l->layer_bytes, (size_t)count * element_bytes);
@@ -157,6 +163,31 @@ static void add_tensors(walk *w, int kind, int index)
         free(name);
     }
     atomic_init(&w->reads_left[kind * state->model->num_params + index], (int)((size_t)num_layers * num_shards));
+}
+
+ct_status *ct_train_state_copy(const ct_train_state *state, void **memory, size_t *memory_bytes, void **out_host,
+                               ct_event **out_events)
+{
+    enum { ALIGNMENT = 64 };
+    int num_params = state->model->num_params, num_devices = state->session->num_devices;
+    for (int pass = 0; pass < 2; pass++) { /* sizes, then copies */
+        size_t used = 0;
+        for (int i = 0; i < CT__STATE_NUM_KINDS * num_params; i++) {
+            ct_layout layout = ct__state_layout(state, i / num_params, i % num_params);
+            size_t part_bytes = ct_session_part_bytes(&layout);
+            for (int d = 0; d < num_devices; d++) {
+                if (ct_sharding_holder(layout.mesh, &layout.sharding, d) != d) continue;
+                size_t index = (size_t)d * state->num_buffers + (size_t)i;
+                if (pass) {
+                    out_host[index] = (char *)*memory + used;
+                    CT_TRY(ct_buffer_to_host(state->buffers[index], out_host[index], part_bytes, &out_events[index]));
+                }
+                used += (part_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+            }
+        }
+        if (!pass) ct_reserve(memory, memory_bytes, used);
+    }
+    return NULL;
 }
 
 ct_status *ct_train_state_save(ct_train_state *state, const char *folder, int64_t step, const ct_train_save_opts *opts)

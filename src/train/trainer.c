@@ -104,7 +104,7 @@ static ct_status *make_state(trainer *t)
                         t->step_opts.moment_dtype);
     t->state.moments_on_host = t->step_opts.moments_on_host;
     ct_saver_opts opts = {.folder = t->checkpoint_folder,
-                          .mode = recipe->checkpoint.async_mode,
+                          .mode = ct_saver_mode_of(recipe->checkpoint.async_mode, t->session),
                           .keep = recipe->checkpoint.keep_latest_k};
     t->saver = ct_saver_new(&opts);
     CT_TRY(ct_hf_files_open(t->model, recipe->model.flavor, recipe->model.hf_assets_path, &t->files));
