@@ -527,6 +527,77 @@ static void test_chat(void **state)
     ct_test_folder_free(folder);
 }
 
+static ct_status *render_chatml(void *context, ct_json_value messages, ct_str *out)
+{
+    (void)context;
+    ct_json_iter iter = ct_json_iterate(messages);
+    while (ct_json_next(&iter)) {
+        const char *role, *content;
+        CT_TRY(ct_json_need_string(iter.value, "role", &role));
+        CT_TRY(ct_json_need_string(iter.value, "content", &content));
+        ct_str_printf(out, "<|im_start|>%s\n%s<|im_end|>\n", role, content);
+    }
+    return NULL;
+}
+
+/* With a real tokenizer: the labels of each conversation spell what the assistant says, each time with the token that
+ * ends the turn, and nothing else. */
+static void test_chat_tokens(void **state)
+{
+    (void)state;
+    static const ct_chat_renderer chat = {render_chatml, NULL};
+    const char *path = DATA "chat.jsonl";
+    ct_tokenizer *bpe;
+    expect_ok(ct_tokenizer_open(DATA "tokenizer", &bpe));
+    ct_dataset_opts opts = options(&path);
+    opts.tokenizer = bpe;
+    opts.vocab_size = 320;
+    opts.messages_column = "messages";
+    opts.chat = &chat;
+    opts.packing = CT_PACKING_NONE;
+    opts.seq_len = 500;
+    opts.batch_size = 1;
+    opts.once = true;
+    ct_dataset *dataset = ct_test_dataset_open(&opts);
+    ct_batch batch;
+    ct_batch_init(&batch, dataset);
+    char *text, *rest = NULL;
+    size_t size;
+    int count = 0;
+    expect_ok(ct_file_read(path, &text, &size));
+    ct_str wanted, found;
+    ct_str_init(&wanted);
+    ct_str_init(&found);
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), count++) {
+        ct_json *json;
+        expect_ok(ct_json_parse(line, strlen(line), path, &json));
+        ct_str_reset(&wanted);
+        ct_str_reset(&found);
+        ct_json_iter iter = ct_json_iterate(ct_json_get(ct_json_root(json), "messages"));
+        while (ct_json_next(&iter)) {
+            const char *role, *content;
+            expect_ok(ct_json_need_string(iter.value, "role", &role));
+            expect_ok(ct_json_need_string(iter.value, "content", &content));
+            if (!strcmp(role, "assistant")) ct_str_printf(&wanted, "%s<|im_end|>", content);
+        }
+        expect_ok(ct_dataset_next(dataset, &batch));
+        const int32_t *labels = batch.labels.data;
+        for (int64_t i = 0; i < opts.seq_len; i++)
+            if (labels[i] != CT_IGNORED_LABEL) expect_ok(ct_tokenizer_decode_all(bpe, &labels[i], 1, &found));
+        assert_string_equal(found.data, wanted.data);
+        ct_json_free(json);
+    }
+    assert_int_equal(count, 25);
+    expect_ok(ct_dataset_next(dataset, &batch));
+    assert_int_equal(batch.num_samples, 0);
+    ct_str_deinit(&wanted);
+    ct_str_deinit(&found);
+    free(text);
+    ct_batch_deinit(&batch);
+    ct_dataset_close(dataset);
+    ct_tokenizer_free(bpe);
+}
+
 /* ---- broken records ---- */
 
 static void test_broken(void **state)
@@ -688,10 +759,11 @@ static void test_bad_states(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),   cmocka_unit_test(test_threads),      cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_mixture), cmocka_unit_test(test_concat),       cmocka_unit_test(test_first_fit),
-        cmocka_unit_test(test_shuffle), cmocka_unit_test(test_prompts),      cmocka_unit_test(test_chat),
-        cmocka_unit_test(test_broken),  cmocka_unit_test(test_broken_files), cmocka_unit_test(test_bad_states),
+        cmocka_unit_test(test_kinds),       cmocka_unit_test(test_threads), cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_mixture),     cmocka_unit_test(test_concat),  cmocka_unit_test(test_first_fit),
+        cmocka_unit_test(test_shuffle),     cmocka_unit_test(test_prompts), cmocka_unit_test(test_chat),
+        cmocka_unit_test(test_chat_tokens), cmocka_unit_test(test_broken),  cmocka_unit_test(test_broken_files),
+        cmocka_unit_test(test_bad_states),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
