@@ -131,6 +131,31 @@ static void test_text_paths(void **state)
     free((char *)(uintptr_t)path);
 }
 
+/* Ranges of numbers in braces, several in a path; a missing file is named. */
+static void test_ranges(void **state)
+{
+    const fixture *f = *state;
+    static const char *const names[] = {"r/x-08-a1.txt", "r/x-09-a1.txt", "r/x-10-a1.txt", "r/x-10-a2.txt"};
+    for (size_t i = 0; i < CT_COUNT(names); i++) free(write_file(f, names[i], i == 3 ? "d" : i == 2 ? "c" : "b"));
+    const char *path = ct_path_join(f->folder, "r/x-{08..10}-a1.txt");
+    ct_dataset_opts opts = text_opts(f, &path);
+    ct_dataset *dataset = ct_test_dataset_open(&opts);
+    assert_int_equal(ct_dataset_num_tokens(dataset), 9); /* B b E B b E B c E */
+    ct_dataset_close(dataset);
+    free((char *)(uintptr_t)path);
+    path = ct_path_join(f->folder, "r/x-{10..10}-a{1..2}.txt");
+    dataset = ct_test_dataset_open(&opts);
+    assert_int_equal(ct_dataset_num_tokens(dataset), 6);
+    ct_dataset_close(dataset);
+    free((char *)(uintptr_t)path);
+    path = ct_path_join(f->folder, "r/x-{09..11}-a1.txt");
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_NOT_FOUND, "x-11-a1.txt");
+    free((char *)(uintptr_t)path);
+    path = ct_path_join(f->folder, "r/x-{3..1}.txt"); /* no range: a name like any other */
+    expect_error(ct_dataset_open(&opts, &dataset), CT_CODE_NOT_FOUND, "x-{3..1}.txt");
+    free((char *)(uintptr_t)path);
+}
+
 static void test_text_errors(void **state)
 {
     const fixture *f = *state;
@@ -481,9 +506,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_text_runs_on),    TEST(test_text_paths),         TEST(test_text_errors),     TEST(test_shuffle),
-        TEST(test_tokens_in_order), TEST(test_tokens_with_labels), TEST(test_tokens_errors),   TEST(test_sequence),
-        TEST(test_files_and_masks), TEST(test_position),           TEST(test_unigram_entropy),
+        TEST(test_text_runs_on),       TEST(test_text_paths),    TEST(test_ranges),
+        TEST(test_text_errors),        TEST(test_shuffle),       TEST(test_tokens_in_order),
+        TEST(test_tokens_with_labels), TEST(test_tokens_errors), TEST(test_sequence),
+        TEST(test_files_and_masks),    TEST(test_position),      TEST(test_unigram_entropy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,8 @@
 #include "base/file.h"
 #include "base/map.h"
 
+enum { MAX_RANGE = 1000000 };
+
 static void add(ct__files *files, const char *path)
 {
     files->paths = ct_realloc(files->paths, (files->count + 1) * sizeof(*files->paths));
@@ -49,8 +51,39 @@ static ct_status *add_matches(ct__files *files, const char *pattern)
     return NULL;
 }
 
+/* "{007..012}" as WebDataset writes it: numbers with as many digits as the first has. False: there is none. */
+static bool find_range(const char *path, const char **out_begin, const char **out_end, long *out_first, long *out_last,
+                       int *out_digits)
+{
+    for (const char *at = path; (at = strchr(at, '{')); at++) {
+        char *end;
+        if (at[1] < '0' || at[1] > '9') continue;
+        *out_first = strtol(at + 1, &end, 10);
+        *out_digits = (int)(end - at - 1);
+        if (strncmp(end, "..", 2) != 0 || end[2] < '0' || end[2] > '9') continue;
+        *out_last = strtol(end + 2, &end, 10);
+        if (*end != '}' || *out_digits > 18 || *out_last < *out_first || *out_last - *out_first >= MAX_RANGE) continue;
+        *out_begin = at;
+        *out_end = end + 1;
+        return true;
+    }
+    return false;
+}
+
 ct_status *ct__files_add(ct__files *files, const char *path)
 {
+    const char *begin, *end;
+    long first, last;
+    int digits;
+    if (!ct_path_exists(path) && find_range(path, &begin, &end, &first, &last, &digits)) {
+        ct_status *status = NULL;
+        for (long i = first; i <= last && !status; i++) {
+            char *one = ct_asprintf("%.*s%0*ld%s", (int)(begin - path), path, digits, i, end);
+            status = ct__files_add(files, one);
+            free(one);
+        }
+        return status;
+    }
     size_t before = files->count;
     if (ct_path_is_dir(path))
         CT_TRY(add_folder(files, path));

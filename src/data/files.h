@@ -10,7 +10,8 @@ typedef struct ct__files {
 } ct__files;
 
 /* The files of a path: itself, all in the folder and below but those whose name begins with a dot, or all that match a
- * pattern; in the order of their names. Errors: NOT_FOUND when there is none. */
+ * pattern; in the order of their names. A range in braces, shard-{000..127}.tar, stands for each of its numbers.
+ * Errors: NOT_FOUND when there is none. */
 CT_MUST_USE ct_status *ct__files_add(ct__files *files, const char *path);
 void ct__files_deinit(ct__files *files);
 
