@@ -1,6 +1,6 @@
 # Tests of more than one module: tests/<folder>/X_test.c is a test program <folder>_X_test that links every module;
 # tests/<folder>/X_test.sh is a script that prints as cmocka does. Those of the folders named slow run last, one by one.
-set(CT_SLOW_TESTS golden integration collectives)
+set(CT_SLOW_TESTS golden integration collectives plan)
 
 set(modules)
 foreach(module base chips formats pjrt graph autodiff spmd predict kernels nn optim models tokenizer data checkpoint train plan)
@@ -29,5 +29,6 @@ endforeach()
 include(${CMAKE_SOURCE_DIR}/tests/op_table/op_table.cmake)
 include(${CMAKE_SOURCE_DIR}/tests/integration/integration.cmake)
 include(${CMAKE_SOURCE_DIR}/tests/collectives/collectives.cmake)
+include(${CMAKE_SOURCE_DIR}/tests/plan/plan.cmake)
 include(${CMAKE_SOURCE_DIR}/tests/mosaic/mosaic.cmake)
 include(${CMAKE_SOURCE_DIR}/tests/tokenizer/tokenizer.cmake)

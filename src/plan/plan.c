@@ -110,6 +110,18 @@ ct_status *ct_plan_make(const ct_recipe *recipe, const ct_plan_opts *opts, ct_pl
     return ct_status_note(status, "planning %s", recipe->path ? recipe->path : "the recipe");
 }
 
+/* As many as its collectives speak of; 0: they speak of none. */
+static int64_t devices_named(const ct_hlo_module *module)
+{
+    int64_t last = -1;
+    for (size_t c = 0; c < module->num_computations; c++)
+        for (size_t i = 0; i < module->computations[c].num_instructions; i++) {
+            const ct_hlo_instruction *at = &module->computations[c].instructions[i];
+            for (size_t g = 0; g < at->num_groups * at->group_size; g++) last = CT_MAX(last, at->groups[g]);
+        }
+    return last + 1;
+}
+
 static ct_status *fill_from_program(ct_plan *plan, const char *path, const char *chip_or_slice, int num_slices)
 {
     ct_predict_opts opts = {.chip = ct_chip_find(chip_or_slice), .num_slices = num_slices};
@@ -129,6 +141,11 @@ static ct_status *fill_from_program(ct_plan *plan, const char *path, const char 
     if (!module->is_scheduled)
         note(plan, "the program is not scheduled: its order, and so what overlaps and what lives at once, is not the "
                    "compiler's");
+    int64_t named = devices_named(module), there = CT_MAX(num_slices, 1);
+    for (int t = 0; opts.torus && t < torus.num_axes; t++) there *= torus.sizes[t];
+    if (opts.torus && named && named != there)
+        return ct_error(CT_CODE_INVALID_ARGUMENT, "the program is for %lld devices, but %s%s has %lld",
+                        (long long)named, chip_or_slice, num_slices > 1 ? ", in its slices," : "", (long long)there);
     plan->verdict = CT_PLAN_UNKNOWN;
     plan->usable_bytes = opts.chip->usable_bytes;
     return predict(plan, module, &opts);
