@@ -8,9 +8,9 @@
 
 typedef struct ct_topology ct_topology;
 
-/* options are the plugin's own, for example num_slices (an integer); may be NULL. libtpu takes every slice for one without rings
- * unless it gets the option wrap: it does, as ct_tpu_slice_wraps (torus.h) says, where options do not have it.
- * Errors: UNIMPLEMENTED when the plugin has no topologies; the plugin's own for a name.
+/* options are the plugin's own, for example num_slices (an integer); may be NULL. libtpu takes every slice for one
+ * without rings unless it gets the option wrap: it does, as ct_tpu_slice_wraps (torus.h) says, where options do not
+ * have it. Errors: UNIMPLEMENTED when the plugin has no topologies; the plugin's own for a name.
  */
 CT_MUST_USE ct_status *ct_topology_new(ct_plugin *plugin, const char *name, const ct_named_value *options,
                                        size_t num_options, ct_topology **out_topology);

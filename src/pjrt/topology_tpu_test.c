@@ -106,6 +106,13 @@ static void test_torus(void **state)
                           torus.wraps[j] ? "*" : "");
         assert_string_equal(text.data, rows[i].axes);
         ct_str_deinit(&text);
+        ct_torus without; /* the same without libtpu */
+        bool is_flat = rows[i].name[2] == 'e';
+        ct_tpu_slice_torus(is_flat ? 2 : 3, rows[i].sizes, (int)rows[i].sizes[3], rows[i].innermost, &without);
+        assert_int_equal(without.num_axes, torus.num_axes);
+        assert_memory_equal(without.sizes, torus.sizes, sizeof(torus.sizes));
+        assert_memory_equal(without.names, torus.names, sizeof(torus.names));
+        assert_memory_equal(without.wraps, torus.wraps, sizeof(torus.wraps));
         for (size_t place = 0; place < num_devices; place++) {
             int64_t at[4] = {0}, rest = (int64_t)place;
             for (int j = torus.num_axes; j--;) {

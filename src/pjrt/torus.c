@@ -118,3 +118,22 @@ ct_status *ct_client_torus(const ct_client *client, int64_t innermost, ct_torus 
     ct_tpu_slice_wraps(is_flat ? 2 : 3, sizes, wraps);
     return ct__torus_order(client->devices, client->num_devices, wraps, innermost, out_torus, out_device_ids);
 }
+
+void ct_tpu_slice_torus(int num_axes, const int64_t *sizes, int devices_per_chip, int64_t innermost,
+                        ct_torus *out_torus)
+{
+    ct_device device = {.has_coords = true};
+    int64_t all[CT_TORUS_MAX_AXES] = {1, 1, 1, devices_per_chip}, num_devices = devices_per_chip;
+    bool wraps[CT_TORUS_MAX_AXES] = {0};
+    for (int i = 0; i < num_axes; i++) num_devices *= all[i] = sizes[i];
+    ct_tpu_slice_wraps(num_axes, sizes, wraps);
+    ct_device *devices = ct_alloc_zeroed((size_t)num_devices, sizeof(*devices));
+    for (int64_t d = 0; d < num_devices; d++) {
+        int64_t rest = d;
+        for (int j = 0; j < CT_TORUS_MAX_AXES; rest /= all[j++]) device.coords[j] = rest % all[j];
+        devices[d] = device;
+    }
+    ct_status *status = ct__torus_order(devices, (size_t)num_devices, wraps, innermost, out_torus, NULL);
+    if (status) CT_BUG("a grid that is full is none: %s", ct_status_message(status));
+    free(devices);
+}

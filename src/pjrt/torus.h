@@ -31,6 +31,10 @@ CT_MUST_USE ct_status *ct_topology_torus(const ct_topology *topology, int64_t in
 CT_MUST_USE ct_status *ct_client_torus(const ct_client *client, int64_t innermost, ct_torus *out_torus,
                                        int *out_device_ids);
 
+/* The torus of a slice of TPUs, of its sizes in chips, as ct_topology_torus gives it with libtpu. */
+void ct_tpu_slice_torus(int num_axes, const int64_t *sizes, int devices_per_chip, int64_t innermost,
+                        ct_torus *out_torus);
+
 /* Which axes of a slice of TPUs are rings: on chips with three axes (v4, v5p, tpu7x) all, if every size is a multiple
  * of 4; on those with two (v5e, v6e) the ones of size 16. Source: the slice shapes in Google's documentation of each
  * chip. */

@@ -160,7 +160,7 @@ typedef struct ct_recipe {
     } loss_kernel;
     struct {
         const char *cache_dir;            /* NULL: the user's cache folder; "": no cache */
-        const char *executable; /* a saved training step; NULL: it is compiled */
+        const char *executable;           /* a saved training step; NULL: it is compiled */
         ct_recipe_flags xla_flags;        /* of each program */
         ct_recipe_flags libtpu_init_args; /* of the process */
     } compile;

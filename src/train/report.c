@@ -27,8 +27,11 @@ ct_status *ct_train_report_make(const ct_recipe *recipe, const char *program_pat
     ct_status *status = NULL;
     CT_TRY_OUT(ct_recipe_model(recipe, &model));
     ct_parallel parallel;
-    CT_TRY_OUT(ct_recipe_parallel(recipe, model, 0, NULL, NULL, &parallel));
-    ct_step_opts step = ct_recipe_step(recipe, &parallel, NULL);
+    ct_torus torus;
+    const char *kind;
+    ct_recipe_torus(recipe, &torus, &kind);
+    CT_TRY_OUT(ct_recipe_parallel(recipe, model, torus.num_axes, torus.sizes, kind, &parallel));
+    ct_step_opts step = ct_recipe_step(recipe, &parallel, kind);
     CT_TRY_OUT(ct_train_step_build(model, &step, &graph));
     CT_TRY_OUT(ct_graph_print(graph, &text));
     out_report->num_params = ct_model_num_params(&model->config, model->family);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "chips/slice.h"
 #include "train/chip.h"
 #include "train/metrics_flops.h"
 
@@ -64,6 +65,19 @@ ct_status *ct_recipe_check_kind(const ct_recipe *recipe, const char *kind)
         CT_CODE_FAILED_PRECONDITION,
         "device.topology = \"%s\" (%s), but the devices are \"%s\"; name theirs, or set device.topology=none", topology,
         ct_recipe_where(recipe, "device.topology"), kind);
+}
+
+void ct_recipe_torus(const ct_recipe *recipe, ct_torus *out_torus, const char **out_kind)
+{
+    *out_torus = (ct_torus){0};
+    *out_kind = NULL;
+    if (!recipe->device.topology) return;
+    ct_chip_slice slice;
+    ct_status *status = ct_chip_slice_parse(recipe->device.topology, &slice);
+    if (status) CT_BUG("checked at loading: %s", ct_status_message(status));
+    ct_tpu_slice_torus(slice.num_axes, slice.sizes, slice.chip->devices_per_chip,
+                       recipe->parallelism.tensor_parallel_degree, out_torus);
+    *out_kind = slice.chip->kind;
 }
 
 double ct_model_flops_per_token(const ct_model *model, int64_t seq_len)

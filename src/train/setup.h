@@ -4,6 +4,7 @@
 
 #include "data/dataset.h"
 #include "models/model.h"
+#include "pjrt/torus.h"
 #include "train/recipe.h"
 #include "train/step.h"
 
@@ -15,8 +16,13 @@ CT_MUST_USE ct_status *ct_recipe_model(const ct_recipe *recipe, ct_model **out_m
  * Errors: FAILED_PRECONDITION. */
 CT_MUST_USE ct_status *ct_recipe_check_kind(const ct_recipe *recipe, const char *device_kind);
 
-/* How the model lies on the recipe's mesh, along the torus of a slice of num_torus axes (0: no topology is known) of devices of a
- * kind (NULL: not known). Errors: INVALID_ARGUMENT naming the recipe's lines and the sizes that do not divide. */
+/* The torus of the slice that device.topology names and PJRT's name of its chips; no axes and NULL where none is named.
+ */
+void ct_recipe_torus(const ct_recipe *recipe, ct_torus *out_torus, const char **out_kind);
+
+/* How the model lies on the recipe's mesh, along the torus of a slice of num_torus axes (0: no topology is known) of
+ * devices of a kind (NULL: not known). Errors: INVALID_ARGUMENT naming the recipe's lines and the sizes that do not
+ * divide. */
 CT_MUST_USE ct_status *ct_recipe_parallel(const ct_recipe *recipe, const ct_model *model, int num_torus,
                                           const int64_t *torus, const char *device_kind, ct_parallel *out_parallel);
 

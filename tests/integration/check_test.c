@@ -15,44 +15,63 @@ static int64_t number(const ct_test_run *run, const char *label)
     return strtoll(at, NULL, 10);
 }
 
+/* What a recipe's name begins with, and how many parameters that is. */
+static const struct {
+    const char *prefix;
+    int64_t num_params;
+} SIZES[] = {
+    {"llama3/debug.", 6163712},     {"llama3/8b-", 8030261248}, {"llama3/70b-", 70553706496},
+    {"llama3/405b-", 405853388800}, {"qwen3/demo.", 1624384},   {"qwen3/debug.", 31987968},
+    {"qwen3/0.6b-", 596049920},     {"qwen3/8b-", 8190735360},  {"qwen3/14b-", 14768307200},
+    {"qwen3/32b-", 32762123264},
+};
+
+static void check_recipe(const char *name, int64_t num_params)
+{
+    ct_test_run run = ct_test_start("check " CT_SOURCE_DIR "/recipes/%s", name);
+    ct_test_wait(&run);
+    ct_test_expect(&run, 0, "");
+    assert_int_equal(number(&run, "\nparameters"), num_params);
+    int64_t state = number(&run, "\nstate  "), per_parameter = state / num_params;
+    assert_int_equal(state % num_params, 0);
+    assert_true(per_parameter == 12 || per_parameter == 8); /* f32 weights; two moments in f32 or bf16 */
+    double devices = (double)number(&run, "\ndevices"), replicas = strstr(name, "405b-v6e") ? 2 : 1;
+    double share = (double)number(&run, "\nstate per device") * devices / replicas / (double)state;
+    assert_true(share >= 1 && share < 1.02); /* norms are whole */
+    assert_true(number(&run, "\nFLOPs per token") > 6 * num_params / 2);
+    bool is_for_tpu = strchr(name, '-') != NULL;
+    assert_int_equal(strstr(run.out, "attention mosaic") != NULL && strstr(run.out, "loss mosaic") != NULL, is_for_tpu);
+    print_message("%-24s %.2f s, %lld MiB\n", name, run.seconds, (long long)run.peak_kib / 1024);
+#if !defined(__SANITIZE_ADDRESS__)
+    assert_true(run.peak_kib < 300 * 1000);
+    assert_true(run.seconds < 3);
+#endif
+    ct_test_run_free(&run);
+}
+
+/* All recipes, each for its slice, and every size is there. */
 static void test_recipes(void **state)
 {
     (void)state;
-    static const struct {
-        const char *recipe;
-        int64_t num_params;
-    } recipes[] = {
-        {"llama3/debug", 6163712},     {"llama3/8b", 8030261248}, {"llama3/70b", 70553706496},
-        {"llama3/405b", 405853388800}, {"qwen3/demo", 1624384},   {"qwen3/debug", 31987968},
-        {"qwen3/0.6b", 596049920},     {"qwen3/8b", 8190735360},  {"qwen3/14b", 14768307200},
-        {"qwen3/32b", 32762123264},
-    };
-    size_t num_there = 0;
     static const char *const families[] = {"llama3", "qwen3"};
-    for (size_t i = 0; i < CT_COUNT(families); i++) { /* none is left out here */
+    size_t num_of[CT_COUNT(SIZES)] = {0};
+    for (size_t i = 0; i < CT_COUNT(families); i++) {
         char *folder = ct_asprintf(CT_SOURCE_DIR "/recipes/%s", families[i]), **names;
         size_t num_names;
         expect_ok(ct_dir_list(folder, &names, &num_names));
-        num_there += num_names;
+        for (size_t j = 0; j < num_names; j++) {
+            char *name = ct_asprintf("%s/%s", families[i], names[j]);
+            size_t size = 0;
+            while (size < CT_COUNT(SIZES) && strncmp(name, SIZES[size].prefix, strlen(SIZES[size].prefix))) size++;
+            if (size == CT_COUNT(SIZES)) fail_msg("recipes/%s is of no known size", name);
+            num_of[size]++;
+            check_recipe(name, SIZES[size].num_params);
+            free(name);
+        }
         ct_names_free(names, num_names);
         free(folder);
     }
-    assert_int_equal(num_there, CT_COUNT(recipes));
-    for (size_t i = 0; i < CT_COUNT(recipes); i++) {
-        ct_test_run run = ct_test_start("check " CT_SOURCE_DIR "/recipes/%s.toml", recipes[i].recipe);
-        ct_test_wait(&run);
-        ct_test_expect(&run, 0, "");
-        assert_int_equal(number(&run, "\nparameters"), recipes[i].num_params);
-        assert_int_equal(number(&run, "\nstate  "), 12 * recipes[i].num_params); /* f32: weights and two moments */
-        assert_int_equal(number(&run, "\nstate per device"), 12 * recipes[i].num_params);
-        assert_true(number(&run, "\nFLOPs per token") > 6 * recipes[i].num_params / 2);
-        print_message("%-14s %.2f s, %lld MiB\n", recipes[i].recipe, run.seconds, (long long)run.peak_kib / 1024);
-#if !defined(__SANITIZE_ADDRESS__)
-        assert_true(run.peak_kib < 300 * 1000);
-        assert_true(run.seconds < 1);
-#endif
-        ct_test_run_free(&run);
-    }
+    for (size_t i = 0; i < CT_COUNT(SIZES); i++) assert_true(num_of[i] >= (strchr(SIZES[i].prefix, '-') ? 3 : 1));
 }
 
 static ct_test_run check_layers(int num_layers, bool scan)
@@ -99,7 +118,9 @@ static void expect_text(const ct_test_run *run, const char *text)
 static void test_sharding(void **state)
 {
     (void)state;
-    static const char line[] = "check " CT_SOURCE_DIR "/recipes/qwen3/8b.toml --sharding --device.count=%d "
+    static const char line[] = "check " CT_SOURCE_DIR "/recipes/qwen3/8b-v6e.toml --sharding --device.topology=none "
+                               "--training.local_batch_size=6 --training.seq_len=2048 "
+                               "--training.mixed_precision_reduce=float32 --device.count=%d "
                                "--parallelism.tensor_parallel_degree=%d %s";
     ct_test_run run = ct_test_start(line, 16, 4, "");
     ct_test_wait(&run);
@@ -133,7 +154,8 @@ static void test_number_of_devices(void **state)
         int64_t operations[2];
         for (size_t i = 0; i < CT_COUNT(meshes); i++) {
             ct_test_run run = ct_test_start(
-                "check " CT_SOURCE_DIR "/recipes/llama3/70b.toml --device.count=%d --training.seq_len=8192 "
+                "check " CT_SOURCE_DIR
+                "/recipes/llama3/70b-v5p.toml --device.topology=none --device.count=%d --training.seq_len=8192 "
                 "--parallelism.context_parallel_degree=%d --parallelism.tensor_parallel_degree=%d "
                 "--parallelism.context_parallel_rotate_method=%s --training.global_batch_size=-1",
                 meshes[i].devices, meshes[i].cp, meshes[i].tp, rotations[r]);

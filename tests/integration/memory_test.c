@@ -1,4 +1,4 @@
-/* `ctitan check --memory`: what the compiled step takes on one device falls as the shard degree rises, and what it
+/* `ctitan plan` on the CPU: what the compiled step takes on one device falls as the shard degree rises, and what it
  * sends is as the report of the sharding says.
  */
 #include <ctype.h>
@@ -20,10 +20,10 @@ static void test_shards(void **state)
     (void)state;
     int64_t whole = 0;
     for (int devices = 1; devices <= 8; devices *= 2) {
-        ct_test_run run = ct_test_start("check " CT_SOURCE_DIR
-                                        "/recipes/qwen3/debug.toml --memory --device.count=%d --training.seq_len=64 "
-                                        "--training.local_batch_size=1 --training.global_batch_size=%d",
-                                        devices, devices);
+        ct_test_run run =
+            ct_test_start("plan " CT_SOURCE_DIR "/recipes/qwen3/debug.toml --device.count=%d --training.seq_len=64 "
+                          "--training.local_batch_size=1 --training.global_batch_size=%d",
+                          devices, devices);
         ct_test_wait(&run);
         ct_test_expect(&run, 0, "");
         int64_t arguments = number(&run, "\n  arguments"), gathered;
@@ -42,27 +42,12 @@ static void test_shards(void **state)
     }
 }
 
-static void test_list(void **state)
-{
-    (void)state;
-    ct_test_run run =
-        ct_test_start("check " CT_SOURCE_DIR "/recipes/qwen3/debug.toml --traffic --sharding --device.count=2 "
-                      "--training.seq_len=64 --training.local_batch_size=1");
-    ct_test_wait(&run);
-    ct_test_expect(&run, 0, "");
-    assert_non_null(strstr(run.out, "Placement points"));
-    assert_non_null(strstr(run.out, "Memory of one device"));
-    assert_non_null(strstr(run.out, "along 0"));
-    ct_test_run_free(&run);
-}
-
 static int64_t temporaries_at(int64_t seq_len, const char *form)
 {
-    ct_test_run run =
-        ct_test_start("check " CT_SOURCE_DIR "/recipes/llama3/debug.toml --memory --training.seq_len=%lld "
-                      "--training.local_batch_size=1 --training.global_batch_size=1 "
-                      "--kernels.attention=%s --kernels.loss=portable",
-                      (long long)seq_len, form);
+    ct_test_run run = ct_test_start("plan " CT_SOURCE_DIR "/recipes/llama3/debug.toml --training.seq_len=%lld "
+                                    "--training.local_batch_size=1 --training.global_batch_size=1 "
+                                    "--kernels.attention=%s --kernels.loss=portable",
+                                    (long long)seq_len, form);
     ct_test_wait(&run);
     ct_test_expect(&run, 0, "");
     int64_t bytes = number(&run, "\n  temporaries");
@@ -92,7 +77,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shards),
-        cmocka_unit_test(test_list),
         cmocka_unit_test(test_linear_in_sequence),
     };
     return cmocka_run_group_tests(tests, NULL, ct_test_world_free);

@@ -80,7 +80,8 @@ static void check_plan(const char *topology, int num_devices, double peak_flops)
            arguments = number(ct_json_get(root, "memory"), "argument_bytes");
     assert_true(arguments > state && arguments < 1.05 * state);
 
-    static const char *const groups[] = {"matmul", "elementwise", "layout", "kernel", "collective", "host"};
+    static const char *const groups[] = {"matmul",  "elementwise",         "layout",
+                                         "kernels", "collectives_exposed", "host_exposed"};
     static const char *const efficiencies[] = {"low", "mid", "high"};
     double before = INFINITY;
     for (size_t e = 0; e < CT_COUNT(efficiencies); e++) {
@@ -177,7 +178,7 @@ static void test_flags(void **state)
     need_libtpu();
     ct_test_fails(1, "No such compile option: 'xla_tpu_banana'",
                   "plan %s --topology=v5e:2x2 --compile.xla_flags.xla_tpu_banana=1", tiny());
-    ct_test_fails(1, "'xla_tpu_scoped_vmem_limit_kib'",
+    ct_test_fails(1, "flag xla_tpu_scoped_vmem_limit_kib",
                   "plan %s --topology=v5e:2x2 --compile.xla_flags.xla_tpu_scoped_vmem_limit_kib=much", tiny());
     ct_test_fails(1, "Unknown command line flag 'xla_tpu_banana'",
                   "plan %s --topology=v5e:2x2 --compile.libtpu_init_args.xla_tpu_banana=1", tiny());
