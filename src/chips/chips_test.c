@@ -38,7 +38,7 @@ static void test_figures(void **state)
         const double *efficiency = chip->attention_efficiency;
         assert_true(0 < efficiency[CT_CHIP_LOW] && efficiency[CT_CHIP_LOW] < efficiency[CT_CHIP_MID]);
         assert_true(efficiency[CT_CHIP_MID] < efficiency[CT_CHIP_HIGH] && efficiency[CT_CHIP_HIGH] < 1);
-        assert_true(chip->usable_bytes > 0.95 * (double)chip->hbm_bytes);
+        assert_true((double)chip->usable_bytes > 0.95 * (double)chip->hbm_bytes);
         assert_true(chip->hbm_bytes > 0 && chip->hbm_bytes_per_s > 0 && chip->vmem_bytes > 0);
         assert_non_null(strstr(ct_chip_names(), chip->name));
         assert_non_null(strstr(chip->sources, "docs.cloud.google.com"));

@@ -295,6 +295,20 @@ static int by_bytes(const void *a, const void *b)
     return names ? names : strcmp(x->shape, y->shape);
 }
 
+static bool passes_on(const ct_hlo_instruction *at)
+{
+    return at->num_operands && (is(at, "copy") || is(at, "bitcast") || is(at, "get-tuple-element") ||
+                                ends(at->opcode, "-start") || ends(at->opcode, "-update") || ends(at->opcode, "-done"));
+}
+
+/* Where the program's text has it from; copies that the compiler put in are called as what they copy. */
+static const char *name_of(const ct_hlo_instruction *at)
+{
+    const ct_hlo_instruction *from = at;
+    for (int steps = 0; !from->op_name[0] && passes_on(from) && steps < 16; steps++) from = from->operands[0];
+    return from->op_name[0] ? from->op_name : at->name;
+}
+
 ct_plan_array *ct__plan_arrays(ct_arena *arena, const ct_hlo_module *module, size_t *out_num_arrays)
 {
     ct_arena scratch;
@@ -306,7 +320,7 @@ ct_plan_array *ct__plan_arrays(ct_arena *arena, const ct_hlo_module *module, siz
     size_t count = 0;
     for (size_t i = 0; i < most.num_live; i++) {
         const buffer *b = most.live[i];
-        const char *name = b->maker->op_name[0] ? b->maker->op_name : b->maker->name;
+        const char *name = name_of(b->maker);
         /* the layout is the compiler's own affair */
         size_t length = strcspn(b->shape, "{");
         const char *shape = ct_arena_strndup(arena, b->shape, CT_MIN(length, b->shape_length));

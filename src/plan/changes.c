@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "chips/slice.h"
 #include "plan/compile.h"
 #include "plan/fit.h"
@@ -108,6 +109,43 @@ static const char *larger_slice(ct_arena *arena, const char *name)
     return found;
 }
 
+/* A smaller batch; keeps it only if it fits by estimate, or is the smallest. */
+static bool add_batch(search *s, int64_t batch, int64_t smaller)
+{
+    ct_arena *arena = &s->plan->arena;
+    size_t before = s->plan->num_changes;
+    add(s,
+        ct_arena_printf(arena, "%lld sequences per device at a time in place of %lld: training.local_batch_size = %lld",
+                        (long long)smaller, (long long)batch, (long long)smaller),
+        ct_arena_printf(arena, "--training.local_batch_size=%lld", (long long)smaller), NULL);
+    bool fits = s->plan->num_changes > before && s->plan->changes[before].fits;
+    if (!fits && smaller > 1) s->plan->num_changes = before;
+    return fits;
+}
+
+/* The largest batch that fits by estimate: found by halves, then between the last two. */
+static void propose_batch(search *s, int64_t batch)
+{
+    if (batch == 1) return;
+    int64_t too_large = batch, fits = 0;
+    for (int64_t smaller = batch / 2; smaller >= 1 && !fits; smaller /= 2) {
+        if (add_batch(s, batch, smaller))
+            fits = smaller;
+        else
+            too_large = smaller;
+    }
+    while (fits && too_large - fits > CT_MAX(fits / 16, 1)) {
+        int64_t middle = fits + (too_large - fits) / 2;
+        s->plan->num_changes--; /* of the one that fits: the next takes its place, or it comes back */
+        if (add_batch(s, batch, middle)) {
+            fits = middle;
+        } else {
+            too_large = middle;
+            (void)add_batch(s, batch, fits);
+        }
+    }
+}
+
 static void propose(search *s)
 {
     const ct_recipe *recipe = s->recipe;
@@ -117,17 +155,7 @@ static void propose(search *s)
     int64_t batch = recipe->training.local_batch_size;
     if (!is_full)
         add(s, "compute every block again in the backward pass: activation_checkpoint.mode = \"full\"", full, NULL);
-    for (int64_t smaller = batch - 1; smaller >= 1; smaller = smaller > 8 ? smaller / 2 : smaller - 1) {
-        const char *override = ct_arena_printf(arena, "--training.local_batch_size=%lld", (long long)smaller);
-        const char *text = ct_arena_printf(arena,
-                                           "%lld sequences per device at a time in place of %lld: "
-                                           "training.local_batch_size = %lld",
-                                           (long long)smaller, (long long)batch, (long long)smaller);
-        size_t before = s->plan->num_changes;
-        add(s, text, override, NULL);
-        if (s->plan->num_changes > before && s->plan->changes[before].fits) break;
-        if (smaller > 1 && s->plan->num_changes > before) s->plan->num_changes = before; /* only the nearest */
-    }
+    propose_batch(s, batch);
     if (recipe->optimizer.implementation == CT_OPTIMIZER_FUSED)
         add(s, "moments in bfloat16: optimizer.implementation = \"fused_opt_states_bf16\"",
             "--optimizer.implementation=fused_opt_states_bf16", NULL);
@@ -196,7 +224,12 @@ ct_status *ct_plan_find_changes(ct_plan *plan, const ct_recipe *recipe, const ct
         if (!change->fits) continue;
         double spent = ct_clock_seconds() - start;
         if (spent + last > seconds) break;
-        CT_TRY(try_change(plan, recipe, opts, change));
+        ct_status *status = try_change(plan, recipe, opts, change);
+        if (status) { /* one that the compiler does not take is no change to name */
+            ct_warning("%s: %s", change->override, ct_status_message(status));
+            ct_status_free(status);
+            change->fits = false;
+        }
         last = CT_MAX(last, ct_clock_seconds() - start - spent);
         if (change->fits) break;
     }
