@@ -12,7 +12,7 @@ typedef struct work {
     void *context;
     size_t num_items;
     pthread_mutex_t mutex; /* guards what follows */
-    size_t next;
+    size_t next, failed;   /* failed: the lowest item that did, and its error */
     ct_status *status;
 } work;
 
@@ -32,7 +32,13 @@ static void *run(void *argument)
         pthread_mutex_unlock(&w->mutex);
         ct_status *status = w->function(w->context, self->number, item);
         pthread_mutex_lock(&w->mutex);
-        w->status = ct_status_first(w->status, status);
+        if (status && (!w->status || item < w->failed)) {
+            ct_status_free(w->status);
+            w->status = status;
+            w->failed = item;
+        } else {
+            ct_status_free(status);
+        }
     }
     pthread_mutex_unlock(&w->mutex);
     return NULL;

@@ -128,6 +128,9 @@ const ct_checkpoint_tensor *ct_checkpoint_find(const ct_checkpoint *checkpoint,
 size_t ct_checkpoint_num_assets(const ct_checkpoint *checkpoint);
 ct_checkpoint_asset ct_checkpoint_asset_at(const ct_checkpoint *checkpoint, size_t index);
 
+/* Whether the step has the tensor: name, dtype and whole shape. Errors: NOT_FOUND, INVALID_ARGUMENT as of _read. */
+CT_MUST_USE ct_status *ct_checkpoint_check(const ct_checkpoint *checkpoint, const ct_checkpoint_tensor *wanted);
+
 /* Reads a box of a tensor, row-major; region NULL is all of it. wanted gives name, dtype and whole shape (its shards
  * are not looked at). Each shard that is met is read whole and its hash compared, so what was read is what was saved.
  * Errors: DATA_LOSS naming file and tensor, NOT_FOUND with the nearest name, INVALID_ARGUMENT naming both dtypes or

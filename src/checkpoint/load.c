@@ -299,6 +299,12 @@ static ct_status *check_type(const ct_checkpoint *checkpoint, const ct_checkpoin
     return status;
 }
 
+ct_status *ct_checkpoint_check(const ct_checkpoint *checkpoint, const ct_checkpoint_tensor *wanted)
+{
+    const ct_checkpoint_tensor *saved = ct_checkpoint_find(checkpoint, wanted->name);
+    return saved ? check_type(checkpoint, wanted, saved) : not_found(checkpoint, wanted->name);
+}
+
 struct ct_checkpoint_reader {
     const ct_checkpoint *checkpoint;
     void *piece, *shard;
@@ -378,9 +384,8 @@ ct_status *ct_checkpoint_reader_read(ct_checkpoint_reader *reader, const ct_chec
                                      const ct_checkpoint_shard *region, void *out_bytes)
 {
     const ct_checkpoint *checkpoint = reader->checkpoint;
+    CT_TRY(ct_checkpoint_check(checkpoint, wanted));
     const ct_checkpoint_tensor *saved = ct_checkpoint_find(checkpoint, wanted->name);
-    if (!saved) return not_found(checkpoint, wanted->name);
-    CT_TRY(check_type(checkpoint, wanted, saved));
     ct_checkpoint_shard whole = ct__box_whole(saved->sizes, saved->rank);
     if (!region) region = &whole;
     CT_ASSERT(ct__box_within(region, saved->sizes, saved->rank));

@@ -175,6 +175,16 @@ static ct_status *fill_from_source(void *context, const int64_t *offsets, const 
     return status;
 }
 
+/* The tensor as a step must have it; with converts of any floating type that it has. */
+static ct_checkpoint_tensor wanted_of_step(const ct_train_state *state, const ct_checkpoint *checkpoint, int kind,
+                                           const ct_model_param *param, const char *name, bool converts)
+{
+    ct_checkpoint_tensor wanted = ct__state_tensor(state, kind, param, name);
+    const ct_checkpoint_tensor *saved = converts ? ct_checkpoint_find(checkpoint, name) : NULL;
+    if (saved && ct_dtype_is_float(saved->dtype)) wanted.dtype = saved->dtype;
+    return wanted;
+}
+
 enum { MAX_LOADERS = 4 };
 
 /* Parameters and moments, several at a time: some wait for the disk while others go to their devices. */
@@ -202,9 +212,27 @@ static ct_status *load_item(void *context, int worker, size_t item)
     return put(l->state, kind, param, fill_from_source, &source, &l->scratch[worker]);
 }
 
+/* Before anything is loaded: the first tensor that the step lacks, or has otherwise, is the error. */
+static ct_status *check_step(const load *l, int num_kinds)
+{
+    const ct_model *model = l->state->model;
+    for (int kind = 0; kind < num_kinds; kind++)
+        for (int i = 0; i < model->num_params; i++)
+            for (int64_t layer = 0; layer < ct_model_param_layers(model, &model->params[i]); layer++) {
+                char *name = ct__state_name(&model->params[i], layer, kind);
+                ct_checkpoint_tensor wanted =
+                    wanted_of_step(l->state, l->checkpoint, kind, &model->params[i], name, l->converts);
+                ct_status *status = ct_checkpoint_check(l->checkpoint, &wanted);
+                free(name);
+                CT_TRY(status);
+            }
+    return NULL;
+}
+
 static ct_status *load_kinds(load *l, int num_kinds)
 {
     ct_train_state *state = l->state;
+    if (l->checkpoint) CT_TRY(check_step(l, num_kinds));
     ct_buffers_free(state->buffers, state->num_buffers * (size_t)state->session->num_devices);
     for (int i = 0; i < MAX_LOADERS && l->checkpoint; i++) l->readers[i] = ct_checkpoint_reader_new(l->checkpoint);
     size_t num_items = (size_t)num_kinds * (size_t)state->model->num_params;
@@ -249,14 +277,13 @@ static ct_status *read_layer_of_step(const part_source *source, int64_t layer, c
                                      const int64_t *sizes, ct_array *layer_part)
 {
     char *name = ct__state_name(source->param, layer, source->kind);
-    ct_checkpoint_tensor wanted = ct__state_tensor(source->state, source->kind, source->param, name);
+    ct_checkpoint_tensor wanted =
+        wanted_of_step(source->state, source->checkpoint, source->kind, source->param, name, source->converts);
     ct_checkpoint_shard region = {0};
     ct_model_hf_box(source->param, offsets, sizes, region.offsets, region.sizes);
-    const ct_checkpoint_tensor *saved = ct_checkpoint_find(source->checkpoint, name);
     ct_status *status;
-    if (source->converts && saved && saved->dtype != wanted.dtype && ct_dtype_is_float(saved->dtype)) {
-        ct_array part = ct_array_new(saved->dtype, layer_part->sizes, layer_part->rank);
-        wanted.dtype = saved->dtype;
+    if (wanted.dtype != layer_part->dtype) {
+        ct_array part = ct_array_new(wanted.dtype, layer_part->sizes, layer_part->rank);
         status = ct_checkpoint_reader_read(source->reader, &wanted, &region, part.data);
         if (!status)
             ct_convert_elements(part.dtype, part.data, layer_part->dtype, layer_part->data,
