@@ -12,6 +12,7 @@ static const ct_verb verbs[] = {
     {"score", "log-likelihoods, logits and gradients of a Hugging Face folder on given tokens", ct_verb_score},
     {"convert", "weights from saved steps to Hugging Face folders, and back", ct_verb_convert},
     {"tokenize", "text to token ids, or back", ct_verb_tokenize},
+    {"tokenizer", "learn a tokenizer from text", ct_verb_tokenizer},
     {"devices", "show the plugin, its versions, devices and memories", ct_verb_devices},
 };
 

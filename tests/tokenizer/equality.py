@@ -19,7 +19,7 @@ encode_files, deps = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[
 quick = "--quick" in sys.argv
 wanted = [a for a in sys.argv[3:] if not a.startswith("--")]
 if quick and not wanted:
-    wanted = ["llama3_json", "deepseek_json", "gpt2_pair", "odd_json"]
+    wanted = ["llama3_json", "deepseek_json", "odd_json", "trained"]
 data = deps / "tokenizers"
 
 
@@ -64,6 +64,17 @@ def cases(folder):
         encode, _ = oracles.with_hf(path)
         return path, (encode, None)  # it decodes added tokens as if they were made of letters for bytes
     yield "odd_json", odd
+
+    def trained():
+        """ctitan tokenizer train learns what Hugging Face's trainer does, and Hugging Face loads what it writes."""
+        made = make("trained")
+        text = english[:200_000] + code[:200_000] + texts.SAMPLES
+        (made / "text").write_text(text)
+        subprocess.run([encode_files.parent / "ctitan", "tokenizer", "train", "--vocab-size=2048", f"--output={made}",
+                        made / "text"], check=True, stdout=subprocess.DEVNULL)
+        oracles.check_trained(made / "tokenizer.json", text, 2048)
+        return made, oracles.with_hf(made / "tokenizer.json")
+    yield "trained", trained
 
 
 def main():

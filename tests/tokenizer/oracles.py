@@ -200,3 +200,23 @@ def gpt2_pair(folder, text):
     again = ByteLevelBPETokenizer.from_file(str(folder / "vocab.json"), str(folder / "merges.txt"), add_prefix_space=False)
     again.add_special_tokens(["<|endoftext|>"])
     return (lambda t: again.encode(t).ids), (lambda ids: again.decode(ids, skip_special_tokens=True))
+
+
+def check_trained(path, text, vocab_size):
+    from tokenizers import trainers
+
+    ours = json.loads(path.read_text())
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(ours["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"]), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.train_from_iterator([text], trainers.BpeTrainer(
+        vocab_size=vocab_size, special_tokens=["<|begin_of_text|>", "<|end_of_text|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+    theirs = json.loads(tokenizer.to_str())
+    assert theirs["model"]["vocab"] == ours["model"]["vocab"], "another vocabulary"
+    assert [list(m) for m in theirs["model"]["merges"]] == ours["model"]["merges"], "other merges"
+    assert len(ours["model"]["vocab"]) == vocab_size

@@ -2,6 +2,7 @@
 add_executable(encode_files ${CMAKE_SOURCE_DIR}/tests/tokenizer/encode_files.c)
 target_link_libraries(encode_files PRIVATE ct_tokenizer)
 target_compile_options(encode_files PRIVATE ${CT_WARNINGS})
+add_dependencies(encode_files ctitan) # the script runs it, too
 set_tests_properties(tokenizer_equality_test PROPERTIES ENVIRONMENT CT_DEPS_DIR=${CT_DEPS_DIR})
 # all cases over all texts, megabyte runs included
 add_test(NAME tokenizer_equality_all COMMAND bash ${CMAKE_SOURCE_DIR}/tests/tokenizer/equality_test.sh --all
