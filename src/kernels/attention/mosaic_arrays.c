@@ -1,6 +1,7 @@
 /* Transposing, padding, tables. */
 #include <string.h>
 
+#include "graph/custom_call.h"
 #include "graph/node.h"
 #include "graph/ops.h"
 #include "kernels/attention/definition.h"
@@ -20,6 +21,14 @@ static ct_tensor *pad_to(ct_tensor *x, const char *axis, int64_t len, double val
 static ct_tensor *cut_to(ct_tensor *x, const char *axis, int64_t len)
 {
     return ct_tensor_axis_size(x, axis) > len ? ct_slice(x, axis, 0, len) : x;
+}
+
+ct_tensor *ct__splash_by_heads(ct_tensor *x)
+{
+    ct_tensor *result, *by_heads = ct_transpose(x, "batch heads seq head_dim");
+    ct_custom_call_opts opts = {.api_version = 1, .row_major = true};
+    ct_custom_call(x->graph, "LayoutConstraint", 1, &by_heads, 1, &by_heads, &opts, &result);
+    return result;
 }
 
 ct_tensor *ct__splash_rows(ct_tensor *x, int64_t len)

@@ -12,6 +12,10 @@ typedef struct ct__splash_arrays {
     ct_attention_opts opts;
 } ct__splash_arrays;
 
+/* x [batch seq heads head_dim] as [batch heads seq head_dim], which also in memory stands so: what computes it is to
+ * write it as a kernel reads it, instead of with the sequence along the lanes and a copy in between. */
+ct_tensor *ct__splash_by_heads(ct_tensor *x);
+
 /* x [batch len heads head_dim] -> [rows len head_dim], zeros to len; and back to like's sizes */
 ct_tensor *ct__splash_rows(ct_tensor *x, int64_t len);
 ct_tensor *ct__splash_unrows(ct_tensor *rows, const ct_tensor *like);

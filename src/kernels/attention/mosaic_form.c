@@ -98,11 +98,11 @@ typedef struct cotangents {
 
 static cotangents cotangents_of(ct_tensor *result, ct_tensor *lse, ct_tensor *d_result, ct_tensor *d_lse)
 {
-    cotangents c = {.d_out = d_result};
+    cotangents c = {.d_out = ct__splash_by_heads(d_result)};
     ct_tensor *is_empty = ct_eq(lse, ct_scalar_like(lse, -INFINITY));
     c.lse = ct_mul_scalar(ct_select(is_empty, ct_scalar_like(lse, 0), lse), CT__LOG2E);
-    ct_tensor *products = ct_mul(ct_convert(result, CT_DTYPE_F32), ct_convert(d_result, CT_DTYPE_F32));
-    c.delta = ct_transpose(ct_sum(products, "head_dim"), "batch heads seq");
+    ct_tensor *by_heads = ct__splash_by_heads(result);
+    c.delta = ct_sum(ct_mul(ct_convert(by_heads, CT_DTYPE_F32), ct_convert(c.d_out, CT_DTYPE_F32)), "head_dim");
     if (d_lse) c.delta = ct_sub(c.delta, d_lse);
     return c;
 }
