@@ -256,6 +256,12 @@ ct_status *ct_json_as_double(ct_json_value value, double *out_value)
     return NULL;
 }
 
+bool ct_json_is_integer(ct_json_value value)
+{
+    yyjson_val *node = node_of(value);
+    return yyjson_is_sint(node) || (yyjson_is_uint(node) && yyjson_get_uint(node) <= INT64_MAX);
+}
+
 ct_status *ct_json_as_string(ct_json_value value, const char **out_value)
 {
     yyjson_val *node = node_of(value);

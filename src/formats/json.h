@@ -42,7 +42,8 @@ ct_json_value ct_json_root(const ct_json *json);
 ct_json_type ct_json_type_of(ct_json_value value);
 const char *ct_json_type_name(ct_json_type type); /* "object" */
 bool ct_json_is_absent(ct_json_value value);
-bool ct_json_is_null(ct_json_value value); /* null or absent */
+bool ct_json_is_null(ct_json_value value);    /* null or absent */
+bool ct_json_is_integer(ct_json_value value); /* a number written without fraction and exponent, of 64 bits */
 
 ct_json_value ct_json_get(ct_json_value object, const char *key); /* absent unless an object that has key */
 ct_json_value ct_json_at(ct_json_value array, size_t index); /* absent unless an array that long; linear in index */

@@ -8,3 +8,9 @@ set_tests_properties(tokenizer_equality_test PROPERTIES ENVIRONMENT CT_DEPS_DIR=
 add_test(NAME tokenizer_equality_all COMMAND bash ${CMAKE_SOURCE_DIR}/tests/tokenizer/equality_test.sh --all
          WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
 set_tests_properties(tokenizer_equality_all PROPERTIES LABELS slow ENVIRONMENT CT_DEPS_DIR=${CT_DEPS_DIR})
+
+# Chat templates against Jinja, in the same way.
+add_executable(render_templates ${CMAKE_SOURCE_DIR}/tests/tokenizer/render_templates.c)
+target_link_libraries(render_templates PRIVATE ct_tokenizer)
+target_compile_options(render_templates PRIVATE ${CT_WARNINGS})
+set_tests_properties(tokenizer_templates_test PROPERTIES ENVIRONMENT CT_DEPS_DIR=${CT_DEPS_DIR})
