@@ -63,9 +63,7 @@ static size_t spaces_behind(const char *text, size_t length, size_t at)
     return at;
 }
 
-/* The longest token at `at`; NULL for none. */
-static const ct__added_token *longest_at(const ct__added *added, const char *text, size_t length, size_t at,
-                                         size_t *out_end)
+const ct__added_token *ct__added_at(const ct__added *added, const char *text, size_t length, size_t at, size_t *out_end)
 {
     const ct__added_token *found = NULL;
     uint32_t node = 0;
@@ -93,7 +91,7 @@ const ct__added_token *ct__added_find(const ct__added *added, const char *text, 
             continue;
         }
         size_t end;
-        const ct__added_token *token = longest_at(added, text, length, at, &end);
+        const ct__added_token *token = ct__added_at(added, text, length, at, &end);
         if (!token) {
             at++;
             continue;

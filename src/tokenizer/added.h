@@ -30,6 +30,10 @@ void ct__added_deinit(ct__added *added);
 /* Of two tokens with the same text the last one counts. Text must not be empty. */
 void ct__added_put(ct__added *added, const char *text, size_t length, ct__added_token token);
 
+/* The longest token that begins at `at`, special or not; NULL when there is none. */
+const ct__added_token *ct__added_at(const ct__added *added, const char *text, size_t length, size_t at,
+                                    size_t *out_end);
+
 /* The first token in text from `from` on, as [*out_begin, *out_end), lstrip (not before `from`) and rstrip included;
  * NULL when there is none. with_special: special ones are looked for, else they are text. */
 const ct__added_token *ct__added_find(const ct__added *added, const char *text, size_t length, size_t from,

@@ -106,7 +106,7 @@ void ct__bpe_add_merge(ct__bpe *bpe, int32_t left, int32_t right, uint32_t rank,
     bpe->num_merges++;
 }
 
-void ct__bpe_add_all_splits(ct__bpe *bpe)
+void ct__bpe_add_all_splits(ct__bpe *bpe, const uint32_t *ranks)
 {
     for (int32_t id = 0; id < bpe->vocab->size; id++) {
         ct__bytes token = bpe->vocab->tokens[id];
@@ -114,7 +114,7 @@ void ct__bpe_add_all_splits(ct__bpe *bpe)
             int32_t left = ct__vocab_find(bpe->vocab, token.data, cut);
             if (left < 0) continue;
             int32_t right = ct__vocab_find(bpe->vocab, token.data + cut, token.length - cut);
-            if (right >= 0) ct__bpe_add_merge(bpe, left, right, (uint32_t)id, id);
+            if (right >= 0) ct__bpe_add_merge(bpe, left, right, ranks ? ranks[id] : (uint32_t)id, id);
         }
     }
 }

@@ -32,8 +32,9 @@ typedef struct ct__bpe {
 
 void ct__bpe_deinit(ct__bpe *bpe);
 void ct__bpe_add_merge(ct__bpe *bpe, int32_t left, int32_t right, uint32_t rank, int32_t id); /* the first one stays */
-/* Every way to cut every token in two tokens, ranked by id: what tiktoken merges. */
-void ct__bpe_add_all_splits(ct__bpe *bpe);
+/* Every way to cut every token in two tokens, with the rank of the token that they give; ranks by id, NULL: the id
+ * itself. What tiktoken and SentencePiece merge. */
+void ct__bpe_add_all_splits(ct__bpe *bpe, const uint32_t *ranks);
 const ct__merge *ct__bpe_find_merge(const ct__bpe *bpe, int32_t left, int32_t right); /* NULL when they do not merge */
 
 /* What encoding needs beside the model: working memory and remembered pieces. Belongs to one thread at a time, and to

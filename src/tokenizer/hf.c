@@ -149,17 +149,8 @@ static ct_status *read_added(ct_json_value list, ct__pipeline *pipeline)
     ct_json_iter iter = ct_json_iterate(list);
     while (ct_json_next(&iter)) {
         int64_t id;
-        const char *content;
-        size_t length;
-        ct__added_opts opts = {.normalized = true};
         CT_TRY(ct_json_need_int(iter.value, "id", &id));
-        CT_TRY(ct_json_as_text(ct_json_get(iter.value, "content"), &content, &length));
-        CT_TRY(ct_json_get_bool(iter.value, "special", &opts.special));
-        CT_TRY(ct_json_get_bool(iter.value, "normalized", &opts.normalized));
-        CT_TRY(ct_json_get_bool(iter.value, "single_word", &opts.single_word));
-        CT_TRY(ct_json_get_bool(iter.value, "lstrip", &opts.lstrip));
-        CT_TRY(ct_json_get_bool(iter.value, "rstrip", &opts.rstrip));
-        CT_TRY(ct__pipeline_add(pipeline, id, content, length, opts));
+        CT_TRY(ct__read_added_token(iter.value, id, pipeline));
     }
     return NULL;
 }
@@ -213,6 +204,34 @@ static ct_status *read_merges_text(const char *text, size_t length, ct__pipeline
     return NULL;
 }
 
+/* The pattern belongs to the class of tokenizer that the files were made for, GPT-2's if nothing names one. */
+static ct_status *choose_pattern(const char *vocab_path, ct__pipeline *pipeline)
+{
+    char *folder = ct_path_parent(vocab_path), *path = ct_path_join(folder, "tokenizer_config.json");
+    ct_json *json = NULL;
+    const char *name = NULL, *pattern = ct__pattern_gpt2;
+    ct_status *status = NULL;
+    if (ct_path_exists(path)) CT_TRY_OUT(ct_json_read(path, &json));
+    if (json) CT_TRY_OUT(ct_json_get_string(ct_json_root(json), "tokenizer_class", &name));
+    if (name && !strncmp(name, "Qwen2", 5)) {
+        pattern = ct__pattern_qwen2;
+        ct__normalizer_add(&pipeline->normalizer, (ct__normal_step){.kind = CT__NORMAL_NFC});
+    } else if (name && strncmp(name, "GPT2", 4) != 0 && strncmp(name, "Roberta", 7) != 0 &&
+               strncmp(name, "Bart", 4) != 0 && strncmp(name, "PreTrained", 10) != 0) {
+        status =
+            ct_error(CT_CODE_UNIMPLEMENTED,
+                     "%s: vocab.json and merges.txt of tokenizer_class \"%s\" are not supported; use tokenizer.json",
+                     path, name);
+        goto out;
+    }
+    status = ct__pretokenizer_add_pattern(&pipeline->pretokenizer, pattern, CT__DIALECT_ONIGURUMA);
+out:
+    ct_json_free(json);
+    free(path);
+    free(folder);
+    return status;
+}
+
 ct_status *ct__read_vocab_merges(const char *vocab_path, const char *merges_path, ct_tokenizer **out_tokenizer)
 {
     *out_tokenizer = NULL;
@@ -225,7 +244,7 @@ ct_status *ct__read_vocab_merges(const char *vocab_path, const char *merges_path
     ct_status *status = NULL;
     CT_TRY_OUT(ct_json_read(vocab_path, &json));
     CT_TRY_OUT(read_vocab(ct_json_root(json), pipeline));
-    CT_TRY_OUT(ct__pretokenizer_add_pattern(&pipeline->pretokenizer, ct__pattern_gpt2, CT__DIALECT_ONIGURUMA));
+    CT_TRY_OUT(choose_pattern(vocab_path, pipeline));
     pipeline->pretokenizer.byte_level = pipeline->decoder.byte_level = true;
     CT_TRY_OUT(ct__pipeline_make_pieces(pipeline, CT__SPELLING_LETTERS));
     CT_TRY_OUT(ct_file_read(merges_path, &text, &length));
@@ -236,6 +255,7 @@ ct_status *ct__read_vocab_merges(const char *vocab_path, const char *merges_path
     if (id >= 0)
         CT_TRY_OUT(ct__pipeline_add(pipeline, id, end_of_text, strlen(end_of_text), (ct__added_opts){.special = true}));
     pipeline->interface.bos = pipeline->interface.eos = id;
+    CT_TRY_OUT(ct__read_added_decoder(vocab_path, pipeline));
     status = ct__pipeline_finish(pipeline, out_tokenizer);
 out:
     if (status) ct__pipeline_free(pipeline);

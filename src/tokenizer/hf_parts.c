@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "tokenizer/json_help.h"
 #include "tokenizer/readers.h"
 
@@ -78,6 +79,45 @@ ct_status *ct__read_decoder(ct_json_value value, ct__pipeline *pipeline)
     if (!strcmp(type, "Strip")) return read_strip(value, decoder);
     if (!strcmp(type, "Metaspace")) return read_metaspace(value, decoder);
     return ct__json_unsupported(value, "a decoder of this type");
+}
+
+/* ---- Added tokens ---- */
+
+ct_status *ct__read_added_token(ct_json_value value, int64_t id, ct__pipeline *pipeline)
+{
+    const char *content;
+    size_t length;
+    ct__added_opts opts = {.normalized = true};
+    CT_TRY(ct_json_as_text(ct_json_get(value, "content"), &content, &length));
+    CT_TRY(ct_json_get_bool(value, "special", &opts.special));
+    CT_TRY(ct_json_get_bool(value, "normalized", &opts.normalized));
+    CT_TRY(ct_json_get_bool(value, "single_word", &opts.single_word));
+    CT_TRY(ct_json_get_bool(value, "lstrip", &opts.lstrip));
+    CT_TRY(ct_json_get_bool(value, "rstrip", &opts.rstrip));
+    return ct__pipeline_add(pipeline, id, content, length, opts);
+}
+
+/* "added_tokens_decoder": {"151643": {"content": ...}} */
+ct_status *ct__read_added_decoder(const char *path, ct__pipeline *pipeline)
+{
+    char *folder = ct_path_parent(path), *config = ct_path_join(folder, "tokenizer_config.json");
+    ct_json *json = NULL;
+    ct_status *status = ct_path_exists(config) ? ct_json_read(config, &json) : NULL;
+    ct_json_iter iter = {0};
+    if (json) iter = ct_json_iterate(ct_json_get(ct_json_root(json), "added_tokens_decoder"));
+    while (json && !status && ct_json_next(&iter)) {
+        char *end;
+        long long id = strtoll(iter.key, &end, 10);
+        if (*end || end == iter.key)
+            status = ct_error(CT_CODE_INVALID_ARGUMENT, "%s: added_tokens_decoder must be by ids, but has \"%s\"",
+                              config, iter.key);
+        else
+            status = ct__read_added_token(iter.value, id, pipeline);
+    }
+    ct_json_free(json);
+    free(folder);
+    free(config);
+    return status;
 }
 
 /* ---- The post-processor: what stands before and behind a text ---- */

@@ -7,6 +7,7 @@
 #include <utf8proc.h>
 
 #include "base/alloc.h"
+#include "tokenizer/added.h"
 #include "tokenizer/base64.h"
 #include "tokenizer/json_help.h"
 #include "tokenizer/unicode.h"
@@ -223,11 +224,15 @@ static void sentencepiece(const ct__normal_step *step, const ct__text *text, ct_
     size_t size;
     for (size_t at = 0; at < text->length; at += size) {
         const char *mapped = NULL;
-        size_t mapped_length;
-        if (step->charsmap) mapped = ct__charsmap_longest(step->charsmap, text->data + at, text->length - at, &size);
-        if (mapped) {
+        size_t mapped_length = 0, kept_end;
+        if (step->kept && ct__added_at(step->kept, text->data, text->length, at, &kept_end)) {
+            mapped = text->data + at;
+            mapped_length = size = kept_end - at;
+        } else if (step->charsmap)
+            mapped = ct__charsmap_longest(step->charsmap, text->data + at, text->length - at, &size);
+        if (mapped && mapped != text->data + at) {
             mapped_length = strlen(mapped);
-        } else {
+        } else if (!mapped) {
             mapped = text->data + at;
             mapped_length = size = ct__utf8_size((unsigned char)text->data[at]);
         }

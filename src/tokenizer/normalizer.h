@@ -28,6 +28,7 @@ typedef struct ct__normal_step {
     bool left, right;       /* strip */
     ct__charsmap *charsmap; /* may be NULL for SENTENCEPIECE */
     /* SENTENCEPIECE only */
+    const struct ct__added *kept; /* what is found of these stays as it is */
     bool add_prefix, remove_extra_spaces, escape_spaces, prefix_is_suffix;
 } ct__normal_step;
 

@@ -24,6 +24,15 @@ static bool looks_like_ranks(const char *data, size_t length)
 
 static ct_status *open_json(const char *text, size_t length, const char *path, ct_tokenizer **out_tokenizer)
 {
+    ct_json *json;
+    CT_TRY(ct_json_parse(text, length, path, &json));
+    ct_json_value root = ct_json_root(json);
+    if (!ct_json_is_absent(ct_json_get(root, "config")) && ct_json_is_absent(ct_json_get(root, "model"))) {
+        ct_status *status = ct__read_tekken(json, path, out_tokenizer);
+        ct_json_free(json);
+        return status;
+    }
+    ct_json_free(json);
     return ct__read_tokenizer_json(text, length, path, out_tokenizer);
 }
 
@@ -48,7 +57,7 @@ static ct_status *open_file(const char *path, ct_tokenizer **out_tokenizer)
     else if (looks_like_ranks(text, length))
         status = ct__read_tiktoken(text, length, path, out_tokenizer);
     else
-        status = ct_error(CT_CODE_UNIMPLEMENTED, "%s is neither JSON nor a rank file", path);
+        status = ct__read_sentencepiece(text, length, path, out_tokenizer);
     free(text);
     return status;
 }
@@ -105,11 +114,12 @@ static ct_status *read_token(ct_json_value config, const char *key, const ct_tok
     return status;
 }
 
-/* Of the two files that may name the tokens the first that does counts. */
+/* Of the two files that may name the tokens the first that does counts. add_bos_token and add_eos_token count where the
+ * tokenizer's own file does not say what belongs around a text. */
 static ct_status *read_config(const char *folder, ct_tokenizer *tokenizer)
 {
     static const char *const names[] = {"tokenizer_config.json", "special_tokens_map.json"};
-    bool has_bos = false, has_eos = false;
+    bool has_bos = false, has_eos = false, add_bos = false, add_eos = false;
     for (size_t i = 0; i < CT_COUNT(names); i++) {
         char *path = ct_path_join(folder, names[i]);
         ct_json *json = NULL;
@@ -120,9 +130,12 @@ static ct_status *read_config(const char *folder, ct_tokenizer *tokenizer)
         if (!has_bos) status = read_token(ct_json_root(json), "bos_token", tokenizer, &tokenizer->bos, &has_bos);
         if (!has_eos && !status)
             status = read_token(ct_json_root(json), "eos_token", tokenizer, &tokenizer->eos, &has_eos);
+        if (!status) status = ct_json_get_bool(ct_json_root(json), "add_bos_token", &add_bos);
+        if (!status) status = ct_json_get_bool(ct_json_root(json), "add_eos_token", &add_eos);
         ct_json_free(json);
         CT_TRY(status);
     }
+    if (tokenizer->set_around) tokenizer->set_around(tokenizer, add_bos, add_eos);
     return NULL;
 }
 

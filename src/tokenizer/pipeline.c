@@ -66,10 +66,8 @@ static void free_scratch(ct__scratch *scratch)
     free(scratch);
 }
 
-/* A piece to ids: what the pre-tokenizer gives to. */
-static ct_status *encode_piece(void *context, const ct__text *piece)
+static ct_status *encode_part(encoding *e, const ct__text *piece)
 {
-    encoding *e = context;
     const ct__pipeline *p = e->pipeline;
     ct__ids *lengths = e->ranges->wanted ? &e->scratch->lengths : NULL;
     if (lengths) lengths->count = 0;
@@ -83,6 +81,26 @@ static ct_status *encode_piece(void *context, const ct__text *piece)
         at += (size_t)lengths->data[i];
     }
     return NULL;
+}
+
+/* A piece to ids: what the pre-tokenizer gives to. Where no token reaches from a character over to a space symbol,
+ * words are encoded one by one, which finds them in the cache. */
+static ct_status *encode_piece(void *context, const ct__text *piece)
+{
+    encoding *e = context;
+    if (!e->pipeline->cuts_at_spaces) return encode_part(e, piece);
+    size_t begin = 0;
+    for (size_t at = 1; at + 3 <= piece->length; at++) {
+        const char *found = memmem(piece->data + at, piece->length - at, CT__SPACE_SYMBOL, 3);
+        if (!found) break;
+        at = (size_t)(found - piece->data);
+        if (at >= 3 && !memcmp(found - 3, CT__SPACE_SYMBOL, 3)) continue;
+        ct__text part = ct__text_slice(piece, begin, at);
+        CT_TRY(encode_part(e, &part));
+        begin = at;
+    }
+    ct__text part = ct__text_slice(piece, begin, piece->length);
+    return encode_part(e, &part);
 }
 
 typedef ct_status *segment_function(encoding *e, const ct__text *text);
@@ -210,6 +228,14 @@ static int32_t find(const ct_tokenizer *tokenizer, const char *text, size_t leng
     return ct__vocab_find(&((const ct__pipeline *)tokenizer)->spellings, text, length);
 }
 
+static void set_around(ct_tokenizer *tokenizer, bool bos, bool eos)
+{
+    ct__pipeline *pipeline = (ct__pipeline *)tokenizer;
+    if (pipeline->num_prefix || pipeline->num_suffix) return;
+    if (bos && tokenizer->bos >= 0) ct__pipeline_add_prefix(pipeline, tokenizer->bos);
+    if (eos && tokenizer->eos >= 0) ct__pipeline_add_suffix(pipeline, tokenizer->eos);
+}
+
 static void deinit(ct_tokenizer *tokenizer)
 {
     ct__pipeline *pipeline = (ct__pipeline *)tokenizer;
@@ -225,6 +251,7 @@ static void deinit(ct_tokenizer *tokenizer)
     free(pipeline->pending);
     ct__added_deinit(&pipeline->raw_added);
     ct__added_deinit(&pipeline->normalized_added);
+    ct__added_deinit(&pipeline->kept);
     ct__normalizer_deinit(&pipeline->normalizer);
     ct__pretokenizer_deinit(&pipeline->pretokenizer);
     ct__bpe_deinit(&pipeline->bpe);
@@ -242,6 +269,7 @@ ct__pipeline *ct__pipeline_new(const char *name)
     ct_arena_init(&pipeline->arena);
     ct__added_init(&pipeline->raw_added);
     ct__added_init(&pipeline->normalized_added);
+    ct__added_init(&pipeline->kept);
     pipeline->bpe.vocab = &pipeline->pieces;
     ct__unigram_init(&pipeline->unigram);
     memset(pipeline->bpe.byte_ids, 0xff, sizeof(pipeline->bpe.byte_ids));
@@ -255,6 +283,7 @@ ct__pipeline *ct__pipeline_new(const char *name)
                                          .is_special = is_special,
                                          .token = token,
                                          .find = find,
+                                         .set_around = set_around,
                                          .deinit = deinit};
     return pipeline;
 }

@@ -17,6 +17,8 @@
 #include "tokenizer/tokenizer_kind.h"
 #include "tokenizer/unigram.h"
 
+#define CT__SPACE_SYMBOL "\xe2\x96\x81" /* U+2581, SentencePiece's letter for a space */
+
 typedef enum ct__model_kind { CT__MODEL_BPE, CT__MODEL_UNIGRAM } ct__model_kind;
 
 /* What of a text's first spaces is not part of it. */
@@ -43,9 +45,11 @@ typedef struct ct__pipeline {
     struct ct__pending_token *pending; /* added tokens, until _finish */
     size_t num_pending;
     ct__added raw_added, normalized_added;
+    ct__added kept; /* what SentencePiece's normalizer leaves alone */
     ct__normalizer normalizer;
     ct__pretokenizer pretokenizer;
     ct__model_kind model;
+    bool cuts_at_spaces; /* no token has a space symbol behind another character, so words are encoded apart */
     ct__bpe bpe;
     ct__unigram unigram;
     int32_t *prefix, *suffix; /* the template */

@@ -170,6 +170,21 @@ static ct_status *place_added(ct__pipeline *pipeline)
     return status;
 }
 
+/* Only BPE: sums of scores would round otherwise. An unknown symbol would fuse over the cut, so there must be none. */
+static bool may_cut_at_spaces(const ct__pipeline *pipeline)
+{
+    if (pipeline->model != CT__MODEL_BPE || pipeline->bpe.starts_with_bytes || pipeline->bpe.whole_first) return false;
+    if (ct__vocab_find(&pipeline->pieces, CT__SPACE_SYMBOL, 3) < 0) return false;
+    for (int32_t id = 0; id < pipeline->pieces.size; id++) {
+        ct__bytes token = pipeline->pieces.tokens[id];
+        size_t begin = 0;
+        if (!token.data) continue;
+        while (token.length - begin >= 3 && !memcmp(token.data + begin, CT__SPACE_SYMBOL, 3)) begin += 3;
+        if (memmem(token.data + begin, token.length - begin, CT__SPACE_SYMBOL, 3)) return false;
+    }
+    return true;
+}
+
 ct_status *ct__pipeline_finish(ct__pipeline *pipeline, ct_tokenizer **out_tokenizer)
 {
     int32_t size = pipeline->spellings.size;
@@ -178,6 +193,7 @@ ct_status *ct__pipeline_finish(ct__pipeline *pipeline, ct_tokenizer **out_tokeni
     pipeline->texts = ct_alloc_zeroed((size_t)size + 1, sizeof(*pipeline->texts));
     for (int32_t id = 0; id < size; id++) pipeline->texts[id] = text_of(pipeline, id);
     CT_TRY(place_added(pipeline));
+    pipeline->cuts_at_spaces = may_cut_at_spaces(pipeline);
     *out_tokenizer = &pipeline->interface;
     return NULL;
 }

@@ -26,6 +26,11 @@ CT_MUST_USE ct_status *ct__read_sentencepiece(const char *bytes, size_t length, 
 /* Mistral's tekken.json. */
 CT_MUST_USE ct_status *ct__read_tekken(const ct_json *json, const char *path, ct_tokenizer **out_tokenizer);
 
+/* Added tokens of the tokenizer_config.json beside path, if there is one that has them. */
+CT_MUST_USE ct_status *ct__read_added_decoder(const char *path, ct__pipeline *pipeline);
+/* An added token as tokenizer.json and tokenizer_config.json describe it. */
+CT_MUST_USE ct_status *ct__read_added_token(ct_json_value value, int64_t id, ct__pipeline *pipeline);
+
 /* Parts of tokenizer.json. */
 CT_MUST_USE ct_status *ct__read_decoder(ct_json_value value, ct__pipeline *pipeline);
 CT_MUST_USE ct_status *ct__read_post_processor(ct_json_value value, ct__pipeline *pipeline);

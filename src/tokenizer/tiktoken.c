@@ -218,7 +218,7 @@ static ct_status *read_ranks(ct__pipeline *pipeline, const char *text, size_t le
     CT_TRY(ct__pretokenizer_add_pattern(&pipeline->pretokenizer, e->pattern, CT__DIALECT_RUST));
     pipeline->pretokenizer.byte_level = pipeline->decoder.byte_level = true;
     pipeline->bpe.whole_first = true;
-    ct__bpe_add_all_splits(&pipeline->bpe);
+    ct__bpe_add_all_splits(&pipeline->bpe, NULL);
     return add_specials(pipeline, e);
 }
 

@@ -199,6 +199,28 @@ static void test_folders(void **state)
     write_file(folder, "x.tiktoken", "IQ== 0\nIg=\n");
     expect_error(ct_tokenizer_open(ranks, &t), CT_CODE_INVALID_ARGUMENT, "but is \"Ig=\"; line 2");
     free(ranks);
+    write_file(folder, "tokenizer_config.json",
+               "{\"bos_token\": \"<s>\", \"add_bos_token\": true, \"add_eos_token\": true}");
+    expect_ok(ct_tokenizer_open(folder, &t));
+    expect_ids(t, "ab", &(ct_tokenizer_encode_opts){.add_special_tokens = true}, IDS(6, 2, 1));
+    ct_tokenizer_free(t);
+    write_file(folder, "x.model", "\x0a\x05hello, this is none");
+    char *model = ct_path_join(folder, "x.model");
+    expect_error(ct_tokenizer_open(model, &t), CT_CODE_INVALID_ARGUMENT, "nor a SentencePiece model");
+    free(model);
+    write_file(folder, "tekken.json", "{\"config\": {\"pattern\": \".\"}, \"vocab\": []}");
+    char *tekken = ct_path_join(folder, "tekken.json");
+    expect_error(ct_tokenizer_open(tekken, &t), CT_CODE_NOT_FOUND, "config.default_vocab_size is required");
+    free(tekken);
+    char *vocab = ct_path_join(folder, "vocab.json");
+    write_file(folder, "tokenizer_config.json", "{\"tokenizer_class\": \"CLIPTokenizer\"}");
+    expect_error(ct_tokenizer_open(vocab, &t), CT_CODE_UNIMPLEMENTED, "of tokenizer_class \"CLIPTokenizer\"");
+    write_file(folder, "tokenizer_config.json",
+               "{\"tokenizer_class\": \"Qwen2Tokenizer\", \"added_tokens_decoder\": {\"4\": {\"content\": \"<t>\"}}}");
+    expect_ok(ct_tokenizer_open(vocab, &t));
+    expect_ids(t, "ab<t>b", NULL, IDS(2, 4, 1));
+    ct_tokenizer_free(t);
+    free(vocab);
     ct_test_folder_free(folder);
     expect_ok(ct_tokenizer_open("bytes", &t));
     assert_int_equal(ct_tokenizer_vocab_size(t), 258);

@@ -43,6 +43,8 @@ struct ct_tokenizer {
     bool (*is_special)(const ct_tokenizer *tokenizer, int32_t id);
     const char *(*token)(const ct_tokenizer *tokenizer, int32_t id, size_t *out_length);
     int32_t (*find)(const ct_tokenizer *tokenizer, const char *token, size_t length);
+    /* Puts bos and eos around texts if nothing else is put there; NULL: never. */
+    void (*set_around)(ct_tokenizer *tokenizer, bool bos, bool eos);
     void (*deinit)(ct_tokenizer *tokenizer); /* NULL when there is nothing of its own */
 };
 

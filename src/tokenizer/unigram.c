@@ -51,6 +51,11 @@ static void try_way(ct__unigram_node *node, double score, size_t begin, int32_t 
     if (node->begin == SIZE_MAX || score > node->score) *node = (ct__unigram_node){score, begin, id};
 }
 
+static double add_scores(const ct__unigram *unigram, double a, double b)
+{
+    return unigram->single_precision ? (double)((float)a + (float)b) : a + b;
+}
+
 static ct_status *find_way(const ct__unigram *unigram, ct__unigram_node *nodes, const unsigned char *p, size_t length)
 {
     for (size_t i = 1; i <= length; i++) nodes[i].begin = SIZE_MAX;
@@ -64,7 +69,7 @@ static ct_status *find_way(const ct__unigram *unigram, ct__unigram_node *nodes, 
         for (size_t end = begin; end < length && (node = ct__trie_step(&unigram->trie, node, p[end])); end++) {
             int32_t id = unigram->trie.values[node];
             if (id < 0) continue;
-            try_way(&nodes[end + 1], score + unigram->scores[id], begin, id);
+            try_way(&nodes[end + 1], add_scores(unigram, score, unigram->scores[id]), begin, id);
             known = known || end + 1 - begin == size;
         }
         if (known) continue;
@@ -72,7 +77,7 @@ static ct_status *find_way(const ct__unigram *unigram, ct__unigram_node *nodes, 
             return ct_error(CT_CODE_INVALID_ARGUMENT,
                             "the character \"%.*s\" has no token, and the vocabulary has no unknown one", (int)size,
                             (const char *)p + begin);
-        try_way(&nodes[begin + size], score + unigram->unknown_score, begin, unigram->unknown);
+        try_way(&nodes[begin + size], add_scores(unigram, score, unigram->unknown_score), begin, unigram->unknown);
     }
     return NULL;
 }

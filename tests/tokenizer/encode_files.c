@@ -4,8 +4,8 @@
  *   - decoding id by id (a stream) shows what decoding at once does
  *   - a second encoding, from warm caches, gives the same ids
  *
- * Ids of the template are included with --special-tokens as first argument. For the tests, which hold the ids against
- * other libraries.
+ * Ids of the template are included with --special-tokens as first argument; with --special-as-text, special tokens in
+ * the text are none. For the tests, which hold the ids against other libraries.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "base/utf8.h"
 #include "tokenizer/tokenizer.h"
 
-static bool add_special_tokens;
+static bool add_special_tokens, special_as_text;
 
 static ct_status *check_ranges(const ct_token_range *ranges, size_t num_ids, size_t length)
 {
@@ -69,7 +69,7 @@ static ct_status *encode_file(const ct_tokenizer *tokenizer, const char *path)
     size_t length, num_ids, num_again;
     int32_t *ids = NULL, *again = NULL;
     ct_token_range *ranges = NULL;
-    ct_tokenizer_encode_opts opts = {.add_special_tokens = add_special_tokens};
+    ct_tokenizer_encode_opts opts = {.add_special_tokens = add_special_tokens, .special_as_text = special_as_text};
     ct_status *status = ct_file_read(path, &text, &length);
     if (!status) status = ct_tokenizer_encode(tokenizer, text, length, &opts, &ids, &num_ids);
     opts.out_ranges = &ranges;
@@ -103,12 +103,12 @@ static ct_status *encode_file(const ct_tokenizer *tokenizer, const char *path)
 int main(int argc, char **argv)
 {
     int at = 1;
-    if (argc > 1 && !strcmp(argv[1], "--special-tokens")) {
-        add_special_tokens = true;
-        at++;
+    for (; at < argc && argv[at][0] == '-'; at++) {
+        add_special_tokens = add_special_tokens || !strcmp(argv[at], "--special-tokens");
+        special_as_text = special_as_text || !strcmp(argv[at], "--special-as-text");
     }
     if (argc <= at) {
-        fprintf(stderr, "usage: encode_files [--special-tokens] TOKENIZER FILE...\n");
+        fprintf(stderr, "usage: encode_files [--special-tokens] [--special-as-text] TOKENIZER FILE...\n");
         return 2;
     }
     ct_tokenizer *tokenizer;

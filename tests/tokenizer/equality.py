@@ -65,6 +65,34 @@ def cases(folder):
         return path, (encode, None)  # it decodes added tokens as if they were made of letters for bytes
     yield "odd_json", odd
 
+    yield "tekken", lambda: (data / "tekken", oracles.with_tekken(data / "tekken" / "tekken.json"), "--special-as-text")
+
+    for version in ("mistral_v1", "mistral_v3"):
+        model = data / version / "tokenizer.model"
+        yield f"{version}_model", lambda model=model: (model, oracles.with_sentencepiece(model), "--special-as-text")
+        for legacy in (True, False):
+            def converted(model=model, name=f"{version}_{legacy}", legacy=legacy):
+                path = make(name) / "tokenizer.json"
+                oracles.sentencepiece_to_json(model, path, legacy)
+                return path, oracles.with_hf(path, special=True), "--special-tokens"
+            yield f"{version}_json{'' if legacy else '_metaspace'}", converted
+
+    def unigram(folder, **options):
+        return oracles.train_unigram(make(folder), english[:300_000] + code[:100_000] + texts.SAMPLES, **options)
+    yield "unigram_model", lambda: (
+        model := unigram("unigram"), (oracles.with_sentencepiece(model)[0], None), "--special-as-text")  # unknown: ⁇
+    yield "unigram_bytes_model", lambda: (
+        model := unigram("unigram_bytes", byte_fallback=True, normalization_rule_name="identity",
+                         remove_extra_whitespaces=False, user_defined_symbols=["fox", "<sep>"]),
+        oracles.with_sentencepiece(model), "--special-as-text")
+    for legacy in (True, False):
+        def t5(legacy=legacy):
+            model = unigram(f"t5_{legacy}")
+            path = model.parent / "tokenizer.json"
+            oracles.sentencepiece_to_json(model, path, legacy)
+            return path, oracles.with_hf(path, special=True), "--special-tokens"
+        yield f"unigram_json_{'metaspace' if legacy else 'words'}", t5
+
     def trained():
         """ctitan tokenizer train learns what Hugging Face's trainer does, and Hugging Face loads what it writes."""
         made = make("trained")
@@ -100,9 +128,10 @@ def main():
     sys.exit(1 if failures or not ran else 0)
 
 
-def run_case(path, oracle, files):
+def run_case(path, oracle, *rest):
+    *flags, files = rest
     encode, decode = oracle
-    result = subprocess.run([encode_files, path, *(p for p, _ in files)], capture_output=True, text=True)
+    result = subprocess.run([encode_files, *flags, path, *(p for p, _ in files)], capture_output=True, text=True)
     if result.returncode:
         print(result.stderr)
         return True

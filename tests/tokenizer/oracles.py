@@ -47,10 +47,28 @@ def with_tiktoken(ranks, pattern, specials, nfc=False):
     return encode, lambda ids: encoding.decode_bytes([i for i in ids if i not in specials.values()])
 
 
-def with_hf(path):
+def with_tekken(path):
+    data = json.loads(path.read_text())
+    first = data["config"]["default_num_special_tokens"]
+    vocab = data["vocab"][: data["config"]["default_vocab_size"] - first]
+    ranks = {base64.b64decode(v["token_bytes"]): v["rank"] for v in vocab}
+    encoding = tiktoken.Encoding("tekken", pat_str=data["config"]["pattern"], mergeable_ranks=ranks, special_tokens={})
+    return (lambda text: [i + first for i in encoding.encode_ordinary(text)]), (
+        lambda ids: encoding.decode_bytes([i - first for i in ids]))
+
+
+def train_unigram(folder, text, **options):
+    (folder / "text").write_text(text)
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(folder / "text"), model_prefix=str(folder / "model"), vocab_size=4000, model_type="unigram",
+        minloglevel=2, num_threads=1, max_sentence_length=100_000, **options)
+    return folder / "model.model"
+
+
+def with_hf(path, special=False):
     tokenizer = Tokenizer.from_file(str(path))
 
-    def encode(text, special=False):
+    def encode(text):
         return tokenizer.encode(text, add_special_tokens=special).ids
 
     return encode, lambda ids: tokenizer.decode(ids, skip_special_tokens=True)
