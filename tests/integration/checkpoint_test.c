@@ -16,7 +16,9 @@ static const char *recipe(void)
                   "\"vocab_size\": 260, \"max_position_embeddings\": 64, \"tie_word_embeddings\": true, "
                   "\"torch_dtype\": \"bfloat16\"}\n");
     ct_test_write(ct_test_path("model/generation_config.json"), "{\"eos_token_id\": 257}\n");
-    ct_test_write(ct_test_path("model/tokenizer.json"), "{\"version\": \"1.0\"}\n");
+    ct_test_write(ct_test_path("model/tokenizer.json"),
+                  "{\"version\": \"1.0\", \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1}, "
+                  "\"merges\": []}}\n");
     char text[700];
     for (uint32_t i = 0; i < sizeof(text) - 1; i++) text[i] = "the cat sat on a mat.\n"[i * 7 % 22];
     text[sizeof(text) - 1] = 0;
