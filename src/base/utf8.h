@@ -13,7 +13,8 @@ int ct_utf8_next(const char *bytes, size_t length);
  * one byte. */
 size_t ct_utf8_bad(const char *bytes, size_t length);
 
-/* Appends bytes with U+FFFD in place of what is no character, one for each ct_utf8_bad (as Python's errors="replace"). */
+/* Appends bytes with U+FFFD in place of what is no character, one for each ct_utf8_bad (as Python's errors="replace").
+ */
 void ct_utf8_append(ct_str *str, const char *bytes, size_t length);
 
 #endif

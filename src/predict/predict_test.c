@@ -234,8 +234,10 @@ static void test_torus(void **state)
     expect_torus("v5e", "1x1", 0, "x1");
     ct_torus torus;
     const ct_chip *v6e = ct_chip_find("v6e");
-    expect_error(ct_predict_torus(v6e, "4x4x4", 0, &torus), CT_CODE_INVALID_ARGUMENT, "has 2 sizes of 1 to 256, as 4x4");
-    expect_error(ct_predict_torus(v6e, "v5e:4x4", 0, &torus), CT_CODE_INVALID_ARGUMENT, "must be of the chip v6e, found \"v5e:4x4\"");
+    expect_error(ct_predict_torus(v6e, "4x4x4", 0, &torus), CT_CODE_INVALID_ARGUMENT,
+                 "has 2 sizes of 1 to 256, as 4x4");
+    expect_error(ct_predict_torus(v6e, "v5e:4x4", 0, &torus), CT_CODE_INVALID_ARGUMENT,
+                 "must be of the chip v6e, found \"v5e:4x4\"");
     expect_error(ct_predict_torus(v6e, "32x32", 0, &torus), CT_CODE_INVALID_ARGUMENT, "a slice of v6e has at most 256");
     expect_error(ct_predict_torus(v6e, NULL, 512, &torus), CT_CODE_INVALID_ARGUMENT, "512 devices are no slice of v6e");
     ct_prediction *p;
