@@ -1,9 +1,8 @@
-/* SentencePiece's tokenizer.model, with ids as its own library gives them: its normalizer, BPE by score or Unigram in
- * single precision, runs of unknown characters as one, or bytes.
+/* SentencePiece's tokenizer.model, with ids as its own library gives them: its normalizer, BPE by score or Unigram,
+ * runs of unknown characters as one, or bytes.
  *
  * Control pieces (<s>) are special tokens: found in text unless special tokens are text, as in SentencePiece itself.
  */
-#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,27 +77,19 @@ static void add_user_defined(ct__pipeline *pipeline, const CtSp__Model *model)
     }
 }
 
-/* Unigram finds user-defined pieces on its way: they score so well that they are always taken. */
+/* Unigram finds user-defined pieces on its way: their score is 0, and so better than any other. They do not count for
+ * the score of what is unknown. */
 static void add_scores(ct__pipeline *pipeline, const CtSp__Model *model)
 {
     ct__unigram *unigram = &pipeline->unigram;
     pipeline->model = CT__MODEL_UNIGRAM;
     unigram->single_precision = true;
-    float best = FLT_MIN; /* as in SentencePiece: so no negative score ever is the best */
     for (size_t i = 0; i < model->n_pieces; i++) {
         const CtSp__Piece *piece = model->pieces[i];
-        if (piece->type != CT_SP__PIECE__TYPE__NORMAL) continue;
-        best = CT_MAX(best, piece->score);
         ct__bytes text = pipeline->spellings.tokens[i];
-        ct__unigram_put(unigram, (int32_t)i, text.data, text.length, (double)piece->score);
+        if (piece->type == CT_SP__PIECE__TYPE__NORMAL || piece->type == CT_SP__PIECE__TYPE__USER_DEFINED)
+            ct__unigram_put(unigram, (int32_t)i, text.data, text.length, (double)piece->score);
     }
-    double unknown_score = unigram->unknown_score;
-    for (size_t i = 0; i < model->n_pieces; i++) {
-        ct__bytes text = pipeline->spellings.tokens[i];
-        if (model->pieces[i]->type == CT_SP__PIECE__TYPE__USER_DEFINED)
-            ct__unigram_put(unigram, (int32_t)i, text.data, text.length, (double)((float)text.length * best - 0.1F));
-    }
-    unigram->unknown_score = unknown_score;
 }
 
 static ct_status *read_model(ct__pipeline *pipeline, const CtSp__Model *model)

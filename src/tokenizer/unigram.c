@@ -10,6 +10,9 @@
 /* What an unknown character costs beyond the worst token. */
 static const double UNKNOWN_PENALTY = 10;
 
+/* Where SentencePiece begins its sums again, as far as its ids show. */
+static const double REBASE_BELOW = -100000;
+
 typedef struct ct__unigram_node {
     double score;
     size_t begin; /* of the last token of the way; SIZE_MAX: no way leads here */
@@ -53,16 +56,26 @@ static void try_way(ct__unigram_node *node, double score, size_t begin, int32_t 
 
 static double add_scores(const ct__unigram *unigram, double a, double b)
 {
-    return unigram->single_precision ? (double)((float)a + (float)b) : a + b;
+    return unigram->single_precision ? (double)(float)(a + b) : a + b;
+}
+
+/* Sums of floats lose precision as they grow, so from time to time they begin again at 0: what counts is only by how
+ * much one way is better than another. Only the nodes from `from` to `last` are reached and not yet left. */
+static void rebase(ct__unigram_node *nodes, size_t from, size_t last)
+{
+    float base = (float)nodes[from].score;
+    for (size_t i = from; i <= last; i++)
+        if (nodes[i].begin != SIZE_MAX) nodes[i].score = (double)((float)nodes[i].score - base);
 }
 
 static ct_status *find_way(const ct__unigram *unigram, ct__unigram_node *nodes, const unsigned char *p, size_t length)
 {
     for (size_t i = 1; i <= length; i++) nodes[i].begin = SIZE_MAX;
     nodes[0] = (ct__unigram_node){0};
-    size_t size;
+    size_t size, last = 0;
     for (size_t begin = 0; begin < length; begin += size) {
         size = ct__utf8_size(p[begin]);
+        if (unigram->single_precision && nodes[begin].score < REBASE_BELOW) rebase(nodes, begin, last);
         double score = nodes[begin].score;
         bool known = false;
         uint32_t node = 0;
@@ -70,6 +83,7 @@ static ct_status *find_way(const ct__unigram *unigram, ct__unigram_node *nodes, 
             int32_t id = unigram->trie.values[node];
             if (id < 0) continue;
             try_way(&nodes[end + 1], add_scores(unigram, score, unigram->scores[id]), begin, id);
+            last = CT_MAX(last, end + 1);
             known = known || end + 1 - begin == size;
         }
         if (known) continue;
@@ -78,6 +92,7 @@ static ct_status *find_way(const ct__unigram *unigram, ct__unigram_node *nodes, 
                             "the character \"%.*s\" has no token, and the vocabulary has no unknown one", (int)size,
                             (const char *)p + begin);
         try_way(&nodes[begin + size], add_scores(unigram, score, unigram->unknown_score), begin, unigram->unknown);
+        last = CT_MAX(last, begin + size);
     }
     return NULL;
 }

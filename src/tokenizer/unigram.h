@@ -18,7 +18,7 @@ typedef struct ct__unigram {
     int32_t byte_ids[256];
     bool byte_fallback;
     bool fuse_unknown;
-    bool single_precision; /* sums are rounded to float at each step, as SentencePiece has them */
+    bool single_precision; /* sums are floats, as SentencePiece has them; see unigram.c */
 } ct__unigram;
 
 void ct__unigram_deinit(ct__unigram *unigram);

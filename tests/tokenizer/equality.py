@@ -83,7 +83,7 @@ def cases(folder):
         model := unigram("unigram"), (oracles.with_sentencepiece(model)[0], None), "--special-as-text")  # unknown: ⁇
     yield "unigram_bytes_model", lambda: (
         model := unigram("unigram_bytes", byte_fallback=True, normalization_rule_name="identity",
-                         remove_extra_whitespaces=False, user_defined_symbols=["fox", "<sep>"]),
+                         remove_extra_whitespaces=False, user_defined_symbols=["fox", "<sep>", "\n"]),
         oracles.with_sentencepiece(model), "--special-as-text")
     for legacy in (True, False):
         def t5(legacy=legacy):
