@@ -182,7 +182,8 @@ static ct_status *run_one(wishes *w, int *out_code)
         w->from_hlo ? plan_program(w, w->from_hlo, &plan) : plan_recipe(w, w->args->positional[0], &plan);
     if (!status) print_plan(w, plan);
     if (!status && w->hlo) status = write_program(plan, w->hlo);
-    if (!status && plan->verdict == CT_PLAN_TOO_LARGE) *out_code = CT_EXIT_FAILED;
+    if (!status && (plan->verdict == CT_PLAN_TOO_LARGE || plan->verdict == CT_PLAN_KERNEL_TOO_LARGE))
+        *out_code = CT_EXIT_FAILED;
     ct_plan_free(plan);
     return status;
 }

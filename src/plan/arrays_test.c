@@ -104,29 +104,36 @@ static void test_refusals(void **state)
     (void)state;
     static const struct {
         const char *message;
-        double wanted_gib, usable_gib;
-        bool is_temp;
+        double wanted_mib, usable_mib;
+        bool is_temp, is_kernel;
     } rows[] = {
         {"PJRT_Compile: E1000: CompileTimeHbmOom: Ran out of memory on HBM, the total memory required for HLO "
          "temporaries "
          "(24.27G) exceeds available HBM (15.75G). HLO module: train_step.",
-         24.27, 15.75, true},
-        {"the total memory required for HLO temporaries (1.75T) exceeds available HBM (31.24G)", 1792, 31.24, true},
+         24.27 * 1024, 15.75 * 1024, true, false},
+        {"the total memory required for HLO temporaries (1.75T) exceeds available HBM (31.24G)", 1792 * 1024,
+         31.24 * 1024, true, false},
         {"XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 20.10G of 15.75G hbm. Exceeded "
          "hbm "
          "capacity by 4.35G.",
-         20.10, 15.75, false},
-        {"no numbers here", 0, 0, false},
-        {"Used x of 15.75G hbm", 0, 15.75, false},
-        {"total memory required (", 0, 0, false},
+         20.10 * 1024, 15.75 * 1024, false, false},
+        {"PJRT_Compile: E1001: CompileTimeScopedVmemOom:\nRan out of memory in memory space vmem while allocating on "
+         "stack "
+         "for %layers.5365 = (bf16[384,8192,128]{2,1,0:T(16,128)(2,1)}) custom-call(). Scoped allocation with size "
+         "18.60M "
+         "and limit 17.12M exceeded scoped vmem limit by 1.47M.",
+         18.60, 17.12, false, true},
+        {"Ran out of memory in memory space vmem", 0, 0, false, true},
+        {"no numbers here", 0, 0, false, false},
+        {"Used x of 15.75G hbm", 0, 15.75 * 1024, false, false},
+        {"total memory required (", 0, 0, false, false},
     };
     for (size_t i = 0; i < CT_COUNT(rows); i++) {
-        int64_t wanted, usable;
-        bool is_temp;
-        ct__plan_parse_refusal(rows[i].message, &wanted, &usable, &is_temp);
-        assert_int_equal(wanted, (int64_t)(rows[i].wanted_gib * (1 << 30)));
-        assert_int_equal(usable, (int64_t)(rows[i].usable_gib * (1 << 30)));
-        assert_int_equal(is_temp, rows[i].is_temp);
+        ct__plan_refusal refusal = ct__plan_parse_refusal(rows[i].message);
+        assert_int_equal(refusal.wanted_bytes >> 10, (int64_t)(rows[i].wanted_mib * 1024));
+        assert_int_equal(refusal.usable_bytes >> 10, (int64_t)(rows[i].usable_mib * 1024));
+        assert_int_equal(refusal.is_temp, rows[i].is_temp);
+        assert_int_equal(refusal.is_kernel, rows[i].is_kernel);
     }
 }
 

@@ -146,6 +146,48 @@ static void propose_batch(search *s, int64_t batch)
     }
 }
 
+/* More vector memory, as much as published recipes give on the chip, or smaller blocks. Sizes are not known. */
+static void propose_for_kernel(search *s)
+{
+    static const char flag[] = "xla_tpu_scoped_vmem_limit_kib";
+    ct_plan *plan = s->plan;
+    ct_arena *arena = &plan->arena;
+    const ct_chip *chip = ct_chip_find(plan->compiled->kind);
+    const ct_recipe_flags *flags = &s->recipe->compile.xla_flags;
+    const ct_named_value *now = ct_named_value_find(flags->items, flags->num_items, flag);
+    int64_t vmem_kib = chip ? chip->vmem_bytes >> 10 : 0, most_kib = vmem_kib / 16 * (vmem_kib > 65536 ? 12 : 15);
+    if (!now || now->integer < most_kib)
+        plan->changes[plan->num_changes++] = (ct_plan_change){
+            .text = ct_arena_printf(arena, "let kernels take %lld MiB of vector memory: compile.xla_flags.%s = %lld",
+                                    (long long)(most_kib >> 10), flag, (long long)most_kib),
+            .override = ct_arena_printf(arena, "--compile.xla_flags.%s=%lld", flag, (long long)most_kib),
+            .fits = true};
+    plan->changes[plan->num_changes++] = (ct_plan_change){
+        .text = "smaller blocks of attention's backward kernel: splash_attention_kernel.sa_block_q_dkv = 512, "
+                "sa_block_kv_dkv = 512",
+        .override = "--splash_attention_kernel.sa_block_q_dkv=512 --splash_attention_kernel.sa_block_kv_dkv=512",
+        .fits = true};
+}
+
+/* Layers shared out between devices that work on each sequence together, with as many tokens for each as before. */
+static void propose_tensor_parallel(search *s)
+{
+    ct_arena *arena = &s->plan->arena;
+    const ct_recipe *recipe = s->recipe;
+    for (int64_t tp = 2 * recipe->parallelism.tensor_parallel_degree; tp <= 16; tp *= 2) {
+        int64_t batch = recipe->training.local_batch_size * tp / recipe->parallelism.tensor_parallel_degree;
+        size_t before = s->plan->num_changes;
+        add(s,
+            ct_arena_printf(arena,
+                            "each layer shared between %lld devices: parallelism.tensor_parallel_degree = %lld, "
+                            "training.local_batch_size = %lld",
+                            (long long)tp, (long long)tp, (long long)batch),
+            ct_arena_printf(arena, "--parallelism.tensor_parallel_degree=%lld", (long long)tp),
+            ct_arena_printf(arena, "--training.local_batch_size=%lld", (long long)batch));
+        if (s->plan->num_changes > before && s->plan->changes[before].fits) return;
+    }
+}
+
 static void propose(search *s)
 {
     const ct_recipe *recipe = s->recipe;
@@ -174,6 +216,8 @@ static void propose(search *s)
     if (any) return;
     if (!is_full && batch > 1)
         add(s, "full recomputation and one sequence per device at a time", full, "--training.local_batch_size=1");
+    propose_tensor_parallel(s);
+    if (s->plan->num_changes && s->plan->changes[s->plan->num_changes - 1].fits) return;
     for (int doublings = 1; slice && doublings < 6; doublings++) {
         slice = larger_slice(arena, slice);
         if (!slice) break;
@@ -212,12 +256,16 @@ static ct_status *try_change(ct_plan *plan, const ct_recipe *recipe, const ct_pl
 
 ct_status *ct_plan_find_changes(ct_plan *plan, const ct_recipe *recipe, const ct_plan_opts *opts, double seconds)
 {
-    if (plan->verdict != CT_PLAN_TOO_LARGE || plan->num_changes) return NULL;
+    bool is_kernel = plan->verdict == CT_PLAN_KERNEL_TOO_LARGE;
+    if ((plan->verdict != CT_PLAN_TOO_LARGE && !is_kernel) || plan->num_changes) return NULL;
     search s = {.plan = plan, .recipe = recipe};
     CT_TRY(estimate_recipe(recipe, plan->compiled->kind, &s.now));
     s.temporaries = (double)plan->used_bytes - s.now.state;
     plan->changes = CT_ARENA_ARRAY(&plan->arena, ct_plan_change, MAX_CHANGES);
-    propose(&s);
+    if (is_kernel)
+        propose_for_kernel(&s);
+    else
+        propose(&s);
     double start = ct_clock_seconds(), last = plan->compiled->compile_seconds;
     for (size_t i = 0; i < plan->num_changes; i++) {
         ct_plan_change *change = &plan->changes[i];

@@ -22,15 +22,19 @@ static int64_t size_after(const char *message, const char *mark, const char *nex
     return at ? parse_size(at + strlen(next ? next : mark)) : 0;
 }
 
-void ct__plan_parse_refusal(const char *message, int64_t *out_wanted_bytes, int64_t *out_usable_bytes,
-                            bool *out_is_temp)
+ct__plan_refusal ct__plan_parse_refusal(const char *message)
 {
-    *out_is_temp = strstr(message, "HLO temporaries") != NULL;
-    *out_wanted_bytes = size_after(message, "total memory required", "(");
-    *out_usable_bytes = size_after(message, "exceeds available", "(");
-    if (*out_wanted_bytes) return;
-    *out_wanted_bytes = size_after(message, "Used ", NULL);
-    *out_usable_bytes = size_after(message, "Used ", " of ");
+    if (strstr(message, "memory space vmem") || strstr(message, "ScopedVmem"))
+        return (ct__plan_refusal){.is_kernel = true,
+                                  .wanted_bytes = size_after(message, "llocation with size ", NULL),
+                                  .usable_bytes = size_after(message, "llocation with size ", "limit ")};
+    int64_t wanted = size_after(message, "total memory required", "(");
+    if (wanted)
+        return (ct__plan_refusal){.wanted_bytes = wanted,
+                                  .usable_bytes = size_after(message, "exceeds available", "("),
+                                  .is_temp = strstr(message, "HLO temporaries") != NULL};
+    return (ct__plan_refusal){.wanted_bytes = size_after(message, "Used ", NULL),
+                              .usable_bytes = size_after(message, "Used ", " of ")};
 }
 
 void ct__plan_judge(ct_plan *plan)
@@ -40,12 +44,10 @@ void ct__plan_judge(ct_plan *plan)
     const ct_chip *chip = ct_chip_find(entry->kind);
     plan->usable_bytes = chip ? chip->usable_bytes : 0;
     if (entry->refusal) {
-        int64_t wanted, usable;
-        bool is_temp;
-        ct__plan_parse_refusal(entry->refusal, &wanted, &usable, &is_temp);
-        if (usable) plan->usable_bytes = usable;
-        plan->used_bytes = wanted + (is_temp ? (int64_t)plan->state_bytes : 0);
-        plan->verdict = CT_PLAN_TOO_LARGE;
+        ct__plan_refusal refusal = ct__plan_parse_refusal(entry->refusal);
+        if (refusal.usable_bytes || refusal.is_kernel) plan->usable_bytes = refusal.usable_bytes;
+        plan->used_bytes = refusal.wanted_bytes + (refusal.is_temp ? (int64_t)plan->state_bytes : 0);
+        plan->verdict = refusal.is_kernel ? CT_PLAN_KERNEL_TOO_LARGE : CT_PLAN_TOO_LARGE;
         return;
     }
     plan->used_bytes =

@@ -43,15 +43,16 @@ typedef struct ct_plan_array {
 
 typedef enum ct_plan_verdict {
     CT_PLAN_FITS,
-    CT_PLAN_TOO_LARGE, /* compiled, but more than a device has, or refused for that */
-    CT_PLAN_UNKNOWN,   /* how much memory a device has is not known */
+    CT_PLAN_TOO_LARGE,        /* compiled, but more than a device has, or refused for that */
+    CT_PLAN_KERNEL_TOO_LARGE, /* refused: a kernel takes more vector memory than it may; used and usable are of that */
+    CT_PLAN_UNKNOWN,          /* how much memory a device has is not known */
 } ct_plan_verdict;
 
 /* A change of the recipe that may make it fit, or did. */
 typedef struct ct_plan_change {
     const char *text;     /* "activation_checkpoint.mode = \"full\"" */
     const char *override; /* "--activation_checkpoint.mode=full" */
-    int64_t bytes;        /* of a device, after it: estimated or compiled */
+    int64_t bytes;        /* of a device, after it: estimated or compiled; 0: not known */
     bool is_compiled, fits;
 } ct_plan_change;
 

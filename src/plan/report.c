@@ -62,6 +62,11 @@ static void print_verdict(const ct_plan *plan, ct_str *out)
             ct_str_append(out, "It does not fit\n");
         if (plan->compiled->refusal) ct_str_printf(out, "The compiler refused it: %s\n", plan->compiled->refusal);
         return;
+    case CT_PLAN_KERNEL_TOO_LARGE:
+        ct_str_append(out, "It does not compile: a kernel needs more of a core's vector memory than it may take");
+        if (plan->used_bytes) ct_str_printf(out, ", %.2f MiB and not %.2f", used * 1024, usable * 1024);
+        ct_str_printf(out, "\nThe compiler refused it: %s\n", plan->compiled->refusal);
+        return;
     case CT_PLAN_UNKNOWN:
         ct_str_printf(out, "It takes %.2f GiB of a device; how much \"%s\" has is not known\n", used,
                       plan->compiled->kind);
@@ -89,7 +94,7 @@ static void print_memory(const ct_plan *plan, size_t lines, ct_str *out)
 
 static void print_changes(const ct_plan *plan, ct_str *out)
 {
-    if (plan->verdict != CT_PLAN_TOO_LARGE || !plan->changes) return;
+    if (!plan->changes) return;
     const ct_plan_change *nearest = NULL;
     for (size_t i = 0; i < plan->num_changes; i++) {
         const ct_plan_change *change = &plan->changes[i];
@@ -101,13 +106,16 @@ static void print_changes(const ct_plan *plan, ct_str *out)
                       nearest->is_compiled ? ", compiled" : " by estimate, not compiled", nearest->text,
                       nearest->override);
     else
-        ct_str_append(out, "No single change was found that fits: use more chips, or shard the model with "
-                           "parallelism.tensor_parallel_degree\n");
+        ct_str_append(out, "No change was found that fits: use more chips\n");
     ct_str_append(out, "Changes that were looked at\n");
     for (size_t i = 0; i < plan->num_changes; i++) {
         const ct_plan_change *change = &plan->changes[i];
-        ct_str_printf(out, "  %9.2f GiB  %-9s  %-8s  %s\n", (double)change->bytes / GIB,
-                      change->is_compiled ? "compiled" : "estimated", change->fits ? "fits" : "too much", change->text);
+        if (change->bytes)
+            ct_str_printf(out, "  %9.2f GiB", (double)change->bytes / GIB);
+        else
+            ct_str_printf(out, "  %9s    ", "-");
+        ct_str_printf(out, "  %-9s  %-8s  %s\n", change->is_compiled ? "compiled" : "estimated",
+                      change->fits ? "fits" : "too much", change->text);
     }
 }
 
@@ -163,8 +171,10 @@ void ct_plan_print(const ct_plan *plan, const ct_plan_opts *opts, ct_str *out)
 
 static const char *verdict_name(ct_plan_verdict verdict)
 {
-    static const char *const names[] = {
-        [CT_PLAN_FITS] = "fits", [CT_PLAN_TOO_LARGE] = "too large", [CT_PLAN_UNKNOWN] = "unknown"};
+    static const char *const names[] = {[CT_PLAN_FITS] = "fits",
+                                        [CT_PLAN_TOO_LARGE] = "too large",
+                                        [CT_PLAN_KERNEL_TOO_LARGE] = "kernel too large",
+                                        [CT_PLAN_UNKNOWN] = "unknown"};
     return names[verdict];
 }
 

@@ -98,8 +98,13 @@ static void fill(ct_sweep_point *point, const ct_plan *plan)
 {
     const ct_prediction *prediction = plan->prediction;
     point->outcome = plan->verdict == CT_PLAN_TOO_LARGE ? CT_SWEEP_TOO_LARGE : CT_SWEEP_FITS;
-    point->used_bytes = plan->used_bytes;
-    point->usable_bytes = plan->usable_bytes;
+    if (plan->verdict == CT_PLAN_KERNEL_TOO_LARGE) { /* no matter of the batch */
+        point->outcome = CT_SWEEP_FAILED;
+        point->why = "a kernel needs more vector memory than it may take";
+    } else {
+        point->used_bytes = plan->used_bytes;
+        point->usable_bytes = plan->usable_bytes;
+    }
     point->compile_seconds = plan->compiled->compile_seconds;
     point->was_there = plan->compiled->was_there;
     if (!prediction) return;
