@@ -63,6 +63,8 @@ typedef enum ct__splash_kernel {
 int64_t ct__splash_vector_bytes(const ct__splash *s, ct__splash_kernel kernel);
 /* The same of a kernel at hand; rows, keys: of the scores that it has before it at a time. */
 int64_t ct__splash_estimate(const ct_mosaic *k, const ct__splash *s, int64_t rows, int64_t keys, bool is_backward);
+/* What it is given: some more, where the chip has it. */
+int64_t ct__splash_limit(const ct_mosaic *k, const ct__splash *s, int64_t rows, int64_t keys, bool is_backward);
 /* Makes the blocks of a kernel fit s->vector_bytes; false: they cannot. */
 bool ct__splash_shrink(ct__splash *s, ct__splash_kernel kernel);
 /* The same of all kernels that s takes and whose blocks nobody asked for; s->q_len: of the sequence. */

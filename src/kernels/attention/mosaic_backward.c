@@ -235,7 +235,7 @@ static void emit(ct_mosaic *k, backward *b, int num_products)
     double fetched = is_dkv(b) ? 2 * pairs / (double)b->kv_block + 4 * keys : 2 * pairs / (double)b->q_block;
     double kept = b->dq.id ? (is_dkv(b) ? 1 : 3) * queries : 0;
     ct_mosaic_cost(k, 2 * num_products * pairs * (double)s->head_dim, pairs, (fetched + kept) * bytes);
-    ct_mosaic_limit(k, ct__splash_estimate(k, s, b->q_block, b->compute, true));
+    ct_mosaic_limit(k, ct__splash_limit(k, s, b->q_block, b->compute, true));
 }
 
 ct_mosaic *ct__splash_dkv(const ct__splash *s, bool fused, int64_t part_blocks)

@@ -94,7 +94,8 @@ enum {
     F32_FORWARD_BYTES = 20,
     F32_BACKWARD_BYTES = 20,
     F32_QUERY_BYTES = 36,
-    OTHER_BYTES = 2 << 20
+    OTHER_BYTES = 2 << 20,
+    SPARE_BYTES = 2 << 20 /* on tpu7x it grows with the heads: 1.5 MiB more were found at 384 heads and sequences */
 };
 
 /* A quarter of it for dq of the fused kernel. */
@@ -111,6 +112,12 @@ int64_t ct__splash_estimate(const ct_mosaic *k, const ct__splash *s, int64_t row
     if (!is_f32) return bytes + rows * keys * (is_backward ? BACKWARD_BYTES : FORWARD_BYTES);
     bytes += rows * keys * (is_backward ? F32_BACKWARD_BYTES : F32_FORWARD_BYTES);
     return is_backward ? bytes + rows * ct_mosaic_round_up(s->head_dim, CT_MOSAIC_LANES) * F32_QUERY_BYTES : bytes;
+}
+
+int64_t ct__splash_limit(const ct_mosaic *k, const ct__splash *s, int64_t rows, int64_t keys, bool is_backward)
+{
+    int64_t bytes = ct__splash_estimate(k, s, rows, keys, is_backward);
+    return CT_MAX(bytes, CT_MIN(bytes + SPARE_BYTES, s->vector_bytes));
 }
 
 int64_t ct__splash_vector_bytes(const ct__splash *splash, ct__splash_kernel kernel)

@@ -134,6 +134,6 @@ ct_mosaic *ct__splash_forward(const ct__splash *s)
     double keys_fetched = pairs / (double)rows; /* for every block of queries anew */
     double bytes = (s->element == CT_MOSAIC_F32 ? 4.0 : 2.0) * (double)dim;
     ct_mosaic_cost(k, 4 * pairs * (double)dim, pairs, (2 * queries + 2 * keys_fetched) * bytes);
-    ct_mosaic_limit(k, ct__splash_estimate(k, s, rows, s->blocks.kv_compute, false));
+    ct_mosaic_limit(k, ct__splash_limit(k, s, rows, s->blocks.kv_compute, false));
     return k;
 }
