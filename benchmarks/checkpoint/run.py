@@ -7,14 +7,14 @@ speed: build/checkpoint_bench (which see) against dd on the disk of --folder.
 
 hold-up: a Qwen3 of 9 M parameters (a state of 0.1 GB, float32, on the CPU, 2048 tokens per step; --large: bench30m of
 benchmarks/step, 30 M and 0.36 GB) trains with a save after every fourth step, with saves in the foreground and in the
-background and with none, in turn. Steps are sorted by their
-place after a save: the last of the four is undisturbed, and what the others take longer, as a share of it, is what a save
-costs, by wall clock; medians over all saves, those of the places added. On a busy machine the CPU time of a whole run says
-more: what a save takes of it, as a share of a step's.
+background and with none, in turn. Held up is what the trainer logs: how long the next step could not begin. The rest is
+of use on an idle machine alone, where runs without saves show no difference: steps by their place after a save, the last
+of the four being undisturbed, and CPU time of whole runs.
 """
 import argparse
 import json
 import os
+import re
 import resource
 import shutil
 import statistics
@@ -42,7 +42,7 @@ CONFIG = {"model_type": "qwen3", "hidden_size": 256, "num_hidden_layers": 8, "nu
 
 
 def train(mode, text):
-    """Seconds of each step but the first, and CPU seconds of the run."""
+    """Of each step but the first its number and seconds, CPU seconds of the run, and how long each save held it up."""
     out = os.path.join(args.folder, "run")
     shutil.rmtree(out, ignore_errors=True)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -59,7 +59,8 @@ def train(mode, text):
         rows = [json.loads(line) for line in file]
     shutil.rmtree(out)
     return ([(row["step"], row["step_s"]) for row in rows[1:]],
-            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+            [float(x) for x in re.findall(r"held up training for ([0-9.]+) s", result.stderr)])
 
 
 def hold_up():
@@ -71,10 +72,11 @@ def hold_up():
     with open(os.path.join(args.folder, "model", "config.json"), "w") as file:
         json.dump(CONFIG, file)
     train("none", text)  # compiles into the cache
-    steps, cpu = {mode: [] for mode in MODES}, {mode: [] for mode in MODES}
+    steps, cpu, held = ({mode: [] for mode in MODES} for _ in range(3))
     for number in range(args.rounds):
         for mode in MODES:
-            seconds, cpu_seconds = train(mode, text)
+            seconds, cpu_seconds, held_seconds = train(mode, text)
+            held[mode] += held_seconds
             steps[mode] += seconds
             cpu[mode].append(cpu_seconds)
         print(f"round {number + 1}: " + ", ".join(f"{mode} {statistics.median(s for _, s in steps[mode]):.2f} s"
@@ -88,8 +90,13 @@ def hold_up():
         medians = [statistics.median(place) for place in places]
         extra = sum(medians[:-1]) - (INTERVAL - 1) * medians[-1]
         cpu_extra = (statistics.median(cpu[mode]) - statistics.median(cpu["none"])) / num_saves
-        print(f"{mode:22} steps after a save {', '.join(f'{m:.3f}' for m in medians)} s; a save holds up training for "
-              f"{100 * extra / medians[-1]:.1f}% of a step; CPU time of a save {100 * cpu_extra / cpu_step:.1f}% of a "
+        if held[mode]:
+            typical, worst = statistics.median(held[mode]), max(held[mode])
+            step_s = statistics.median(s for _, s in steps[mode])
+            print(f"{mode}: a save held up training for {typical:.3f} s ({worst:.3f} at most), "
+                  f"{100 * typical / step_s:.1f}% ({100 * worst / step_s:.1f}%) of a step")
+        print(f"{mode}: steps after a save {', '.join(f'{m:.3f}' for m in medians)} s, together "
+              f"{100 * extra / medians[-1]:+.1f}% of a step; CPU time of a save {100 * cpu_extra / cpu_step:.1f}% of a "
               "step's")
 
 

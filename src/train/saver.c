@@ -18,6 +18,8 @@ typedef struct job {
     ct_event **copies;    /* of copies to host memory that are under way; NULL: none */
     atomic_bool is_moved; /* the buffers are the job's alone */
     double start_s, seconds;
+    double held_s; /* before the next step could begin: for the save before, for the state to be taken */
+    double taken_s;
     pthread_t thread;
     atomic_bool is_done;
     bool device_failed;
@@ -68,7 +70,10 @@ static void write_step(job *j)
                                .num_assets = j->step.num_assets,
                                .may_free = &j->is_moved,
                                .out_device_failed = &j->device_failed};
-    if (j->copies) j->status = ct_events_await_free(j->copies, count_buffers(&j->state));
+    if (j->copies) {
+        j->status = ct_events_await_free(j->copies, count_buffers(&j->state));
+        j->held_s += ct_clock_seconds() - j->taken_s;
+    }
     if (j->status) {
         j->device_failed = true;
         return;
@@ -130,11 +135,15 @@ static ct_status *report(ct_saver *saver, job *j)
     long long step = (long long)j->step.step;
     if (!status) {
         saver->newest = j->step.step;
+        char *background = saver->current == j
+                               ? ct_asprintf(", in the background; it held up training for %.3f s", j->held_s)
+                               : ct_strdup("");
         ct_info("Saved %s/step-%lld in %.2f s%s%s", saver->folder, step, j->seconds,
                 j->step.is_hf        ? ", a Hugging Face folder"
                 : j->step.model_only ? ", weights alone"
                                      : "",
-                saver->current == j ? ", in the background" : "");
+                background);
+        free(background);
     } else if (!j->device_failed && !j->step.is_last) {
         char *newest = saver->newest >= 0 ? ct_asprintf("step %lld", (long long)saver->newest) : NULL;
         ct_warning("Step %lld could not be saved: %s. Training goes on; the newest step that this run has saved is %s, "
@@ -211,6 +220,7 @@ static ct_status *take_buffers(ct_saver *saver, job *j, const ct_train_state *st
 
 ct_status *ct_saver_save(ct_saver *saver, ct_train_state *state, const ct_saver_step *step)
 {
+    double start = ct_clock_seconds();
     CT_TRY(ct_saver_wait(saver));
     job *j = new_job(saver, state, step);
     ct_saver_mode mode = step->is_last ? CT_SAVER_WAITS : saver->mode;
@@ -219,6 +229,8 @@ ct_status *ct_saver_save(ct_saver *saver, ct_train_state *state, const ct_saver_
         free_job(j);
         return status;
     }
+    j->taken_s = ct_clock_seconds();
+    j->held_s = j->taken_s - start;
     if (mode != CT_SAVER_WAITS && !pthread_create(&j->thread, NULL, run, j)) {
         saver->current = j;
         return NULL;
