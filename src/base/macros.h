@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #define CT_MUST_USE                             __attribute__((warn_unused_result))
+#define CT_NEVER_NULL                           __attribute__((returns_nonnull))
 #define CT_NORETURN                             __attribute__((noreturn))
 #define CT_PRINTF(format_index, first_argument) __attribute__((format(printf, format_index, first_argument)))
 #define CT_COUNT(array)                         (sizeof(array) / sizeof((array)[0]))

@@ -71,7 +71,8 @@ static ct_tensor *turn_matrix(ct_graph *graph, int64_t head_dim)
         ct_arena_printf(&graph->arena, "head_dim=%lld turned=%lld", (long long)head_dim, (long long)head_dim);
     ct_tensor *way =
         ct_sub(ct_iota(graph, CT_DTYPE_S32, axes, "turned"), ct_iota(graph, CT_DTYPE_S32, axes, "head_dim"));
-    double half = (double)(head_dim / 2);
+    int64_t half_dim = head_dim / 2;
+    double half = (double)half_dim;
     ct_tensor *forth = ct_convert(ct_eq(way, ct_scalar_like(way, half)), CT_DTYPE_BF16);
     ct_tensor *back = ct_convert(ct_eq(way, ct_scalar_like(way, -half)), CT_DTYPE_BF16);
     return ct_sub(forth, back);

@@ -38,7 +38,6 @@ ct_status *ct_predict_torus(const ct_chip *chip, const char *shape, int64_t num_
 {
     *out_torus = (ct_torus){0};
     int64_t sizes[CT_TORUS_MAX_AXES] = {1, 1, 1, 1}, per_chip = chip->devices_per_chip;
-    int count = chip->torus_dims;
     if (shape) {
         char name[64];
         snprintf(name, sizeof(name), "%s%s%s", strchr(shape, ':') ? "" : chip->name, strchr(shape, ':') ? "" : ":",
@@ -57,14 +56,15 @@ ct_status *ct_predict_torus(const ct_chip *chip, const char *shape, int64_t num_
     }
     bool wraps[CT_TORUS_MAX_AXES];
     ct_tpu_slice_wraps(chip->torus_dims, sizes, wraps);
-    int order[] = {0, 1, 2}; /* largest first, x before y before z */
-    for (int i = 1; i < count; i++)
+    int order[CT_TORUS_MAX_AXES] = {0, 1, 2,
+                                    3}; /* largest first, x before y before z; an axis that is none has size 1 */
+    for (int i = 1; i < CT_TORUS_MAX_AXES; i++)
         for (int j = i; j && sizes[order[j]] > sizes[order[j - 1]]; j--) {
             int held = order[j];
             order[j] = order[j - 1];
             order[j - 1] = held;
         }
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < CT_TORUS_MAX_AXES; i++) {
         if (sizes[order[i]] == 1) continue;
         out_torus->sizes[out_torus->num_axes] = sizes[order[i]];
         out_torus->wraps[out_torus->num_axes] = wraps[order[i]];

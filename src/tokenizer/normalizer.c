@@ -189,7 +189,7 @@ static void map_graphemes(const ct__charsmap *map, const ct__text *text, ct__edi
     const unsigned char *data = (const unsigned char *)text->data;
     size_t size = 0, used;
     for (size_t at = 0; at < text->length;) {
-        size_t end = at;
+        size_t end;
         utf8proc_int32_t state = 0, previous = (utf8proc_int32_t)ct__utf8_decode(data + at, &size);
         for (end = at + size; end < text->length; end += size) {
             utf8proc_int32_t point = (utf8proc_int32_t)ct__utf8_decode(data + end, &size);

@@ -69,14 +69,17 @@ static void free_scratch(ct__scratch *scratch)
 static ct_status *encode_part(encoding *e, const ct__text *piece)
 {
     const ct__pipeline *p = e->pipeline;
-    ct__ids *lengths = e->ranges->wanted ? &e->scratch->lengths : NULL;
-    if (lengths) lengths->count = 0;
+    bool wanted = e->ranges->wanted;
+    ct__ids *lengths = &e->scratch->lengths;
+    lengths->count = 0;
     if (p->model == CT__MODEL_BPE)
-        CT_TRY(ct__bpe_encode(&p->bpe, e->scratch->bpe, piece->data, piece->length, piece->readable, e->ids, lengths));
+        CT_TRY(ct__bpe_encode(&p->bpe, e->scratch->bpe, piece->data, piece->length, piece->readable, e->ids,
+                              wanted ? lengths : NULL));
     else
-        CT_TRY(ct__unigram_encode(&p->unigram, &e->scratch->unigram, piece->data, piece->length, e->ids, lengths));
+        CT_TRY(ct__unigram_encode(&p->unigram, &e->scratch->unigram, piece->data, piece->length, e->ids,
+                                  wanted ? lengths : NULL));
     size_t at = 0;
-    for (size_t i = 0; lengths && i < lengths->count; i++) {
+    for (size_t i = 0; wanted && i < lengths->count; i++) {
         ct__ranges_append(e->ranges, ct__text_range(piece, at, at + (size_t)lengths->data[i]));
         at += (size_t)lengths->data[i];
     }

@@ -20,7 +20,7 @@ ct_graph *op_build(const op_case *c, ct_dtype dtype, ct_tensor **in, ct_tensor *
 void op_build_into(const op_case *c, ct_graph *graph, ct_dtype dtype, ct_tensor **in, ct_tensor **out)
 {
     for (int i = 0; i < op_num_inputs(c); i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof(name), "x%d", i);
         in[i] = ct_input(graph, name, c->inputs[i].dtype ? c->inputs[i].dtype : dtype, c->inputs[i].axes);
         if (c->mesh) ct_graph_set_input_sharding(graph, in[i], "");
