@@ -52,9 +52,14 @@ static size_t terminal_width(void)
     return size.ws_col;
 }
 
+bool ct_log_has_status(void)
+{
+    return isatty(STDERR_FILENO);
+}
+
 void ct_log_status(const char *format, ...)
 {
-    if (!isatty(STDERR_FILENO)) return;
+    if (!ct_log_has_status()) return;
     char text[sizeof(status_line)];
     va_list arguments;
     va_start(arguments, format);

@@ -1,25 +1,22 @@
 /* Sums over the interval since the last line, and the ways out: console, file, progress. */
 #include "train/metrics.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/append.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "formats/json.h"
+#include "train/tensorboard.h"
 
 struct ct_metrics {
     ct_metrics_opts opts;
-    char *path;     /* NULL: no file */
-    int descriptor; /* of path, or -1 */
-    ct_str waiting; /* lines that are not in the file yet */
-    bool has_told_full;
+    ct_append_file *lines; /* metrics.jsonl; NULL: no file */
+    ct_tensorboard *board; /* NULL: none */
     int64_t last_step, n_tokens_seen;
     /* since the last line */
     double interval_start_s, interval_data_loading_s, interval_host_s;
@@ -141,46 +138,66 @@ ct_status *ct_metrics_open(const ct_metrics_opts *opts, ct_metrics **out_metrics
     *out_metrics = NULL;
     CT_ASSERT(opts->log_freq > 0 && opts->num_devices > 0 && opts->first_step > 0 && opts->peak_flops > 0);
     ct_status *status = NULL;
+    char *path = NULL;
     ct_metrics *metrics = ct_alloc_zeroed(1, sizeof(*metrics));
     *metrics = (ct_metrics){.opts = *opts,
-                            .descriptor = -1,
                             .last_step = opts->first_step - 1,
                             .n_tokens_seen = opts->n_tokens_seen,
                             .interval_start_s = opts->start_s};
-    ct_str_init(&metrics->waiting);
-    metrics->opts.folder = NULL; /* the caller's */
+    metrics->opts.folder = metrics->opts.tensorboard_folder = NULL; /* the caller's */
     if (opts->folder) {
-        metrics->path = ct_path_join(opts->folder, "metrics.jsonl");
+        path = ct_path_join(opts->folder, "metrics.jsonl");
         CT_TRY_OUT(ct_dir_make(opts->folder));
-        CT_TRY_OUT(keep_lines_before(metrics->path, opts->first_step));
-        metrics->descriptor = open(metrics->path, O_WRONLY | O_APPEND | O_CLOEXEC);
-        if (metrics->descriptor < 0) CT_TRY_OUT(ct_errno_error("cannot open %s for writing", metrics->path));
+        CT_TRY_OUT(keep_lines_before(path, opts->first_step));
+        CT_TRY_OUT(ct_append_open(path, &metrics->lines));
     }
+    if (opts->tensorboard_folder)
+        CT_TRY_OUT(ct_tensorboard_open(opts->tensorboard_folder, opts->first_step, &metrics->board));
     *out_metrics = metrics;
     metrics = NULL;
 out:
+    free(path);
     ct_metrics_close(metrics);
     return status;
 }
 
 /* ---- steps ---- */
 
+/* Seconds until the last step, at the speed since the first step of this process; -1 when that is not known yet. */
+static double time_left(const ct_metrics *metrics, const ct_metrics_step *step)
+{
+    double passed_s = step->end_s - metrics->first_end_s;
+    if (metrics->steps_since_first == 0 || passed_s <= 0) return -1;
+    return passed_s / (double)metrics->steps_since_first * (double)(metrics->opts.num_steps - step->step);
+}
+
+/* 12m05s, 3h07m, 2d05h */
+static void append_duration(ct_str *out, double seconds)
+{
+    long long s = (long long)(seconds + 0.5), m = s / 60, h = m / 60;
+    if (h >= 24)
+        ct_str_printf(out, "%lldd%02lldh", h / 24, h % 24);
+    else if (h)
+        ct_str_printf(out, "%lldh%02lldm", h, m % 60);
+    else
+        ct_str_printf(out, "%lldm%02llds", m, s % 60);
+}
+
 static void show_progress(const ct_metrics *metrics, const ct_metrics_step *step)
 {
-    char speed[64] = "", left[64] = "";
-    double passed_s = step->end_s - metrics->first_end_s;
-    if (metrics->steps_since_first > 0 && passed_s > 0) {
-        double step_s = passed_s / (double)metrics->steps_since_first;
-        int64_t left_s = (int64_t)(step_s * (double)(metrics->opts.num_steps - step->step) + 0.5);
-        snprintf(speed, sizeof(speed), "  %.0f tokens/s", (double)metrics->tokens_since_first / passed_s);
-        if (left_s >= 3600)
-            snprintf(left, sizeof(left), "  %lldh%02lldm left", (long long)(left_s / 3600),
-                     (long long)(left_s / 60 % 60));
-        else
-            snprintf(left, sizeof(left), "  %lldm%02llds left", (long long)(left_s / 60), (long long)(left_s % 60));
+    ct_str text;
+    ct_str_init(&text);
+    ct_str_printf(&text, "step %lld/%lld  loss %.4f", (long long)step->step, (long long)metrics->opts.num_steps,
+                  plain_nan(step->loss));
+    double left_s = time_left(metrics, step);
+    if (left_s >= 0) {
+        double passed_s = step->end_s - metrics->first_end_s;
+        ct_str_printf(&text, "  %.0f tokens/s  ", (double)metrics->tokens_since_first / passed_s);
+        append_duration(&text, left_s);
+        ct_str_append(&text, " left");
     }
-    ct_log_status("step %lld/%lld  loss %.4f%s%s", (long long)step->step, (long long)metrics->opts.num_steps,
-                  plain_nan(step->loss), speed, left);
+    ct_log_status("%s", text.data);
+    ct_str_deinit(&text);
 }
 
 static ct_metrics_values interval_values(const ct_metrics *metrics, const ct_metrics_step *step)
@@ -207,25 +224,29 @@ static ct_metrics_values interval_values(const ct_metrics *metrics, const ct_met
     return values;
 }
 
-/* Writes the lines that wait. Where there is no room for them they go on waiting, and the file ends with a whole line.
- */
-static ct_status *write_waiting(ct_metrics *metrics)
+static ct_status *write_line(ct_metrics *metrics, const ct_metrics_step *step)
 {
-    off_t end = lseek(metrics->descriptor, 0, SEEK_END);
-    ct_status *status =
-        ct_file_write_all(metrics->descriptor, metrics->path, metrics->waiting.data, metrics->waiting.length);
-    if (!status) {
-        ct_str_reset(&metrics->waiting);
-        return NULL;
+    ct_metrics_values values = interval_values(metrics, step);
+    ct_str line;
+    ct_str_init(&line);
+    ct_metrics_format(&line, &values, !metrics->opts.disable_color_printing);
+    double left_s = time_left(metrics, step);
+    if (left_s >= 0 && !ct_log_has_status()) {
+        ct_str_append(&line, "  eta: ");
+        append_duration(&line, left_s);
     }
-    if (ct_status_code(status) != CT_CODE_RESOURCE_EXHAUSTED || end < 0 || ftruncate(metrics->descriptor, end))
-        return status;
-    if (!metrics->has_told_full)
-        ct_warning("%s; training goes on, and the lines are written when there is room again",
-                   ct_status_message(status));
-    metrics->has_told_full = true;
-    ct_status_free(status);
-    return NULL;
+    ct_info("%s", line.data);
+    ct_str_deinit(&line);
+    metrics->interval_start_s = step->end_s;
+    metrics->interval_data_loading_s = metrics->interval_host_s = 0;
+    metrics->interval_tokens = 0;
+    metrics->interval_steps = 0;
+    if (metrics->board) CT_TRY(ct_tensorboard_values(metrics->board, &values));
+    if (!metrics->lines) return NULL;
+    char *text = json_line(&values);
+    ct_status *status = ct_append_record(metrics->lines, text, strlen(text));
+    free(text);
+    return status;
 }
 
 ct_status *ct_metrics_record(ct_metrics *metrics, const ct_metrics_step *step)
@@ -243,24 +264,7 @@ ct_status *ct_metrics_record(ct_metrics *metrics, const ct_metrics_step *step)
         metrics->tokens_since_first += step->num_tokens;
         metrics->steps_since_first++;
     }
-    if (step->step == 1 || step->step % metrics->opts.log_freq == 0) {
-        ct_metrics_values values = interval_values(metrics, step);
-        ct_str line;
-        ct_str_init(&line);
-        ct_metrics_format(&line, &values, !metrics->opts.disable_color_printing);
-        ct_info("%s", line.data);
-        ct_str_deinit(&line);
-        metrics->interval_start_s = step->end_s;
-        metrics->interval_data_loading_s = metrics->interval_host_s = 0;
-        metrics->interval_tokens = 0;
-        metrics->interval_steps = 0;
-        if (metrics->descriptor >= 0) {
-            char *text = json_line(&values);
-            ct_str_append(&metrics->waiting, text);
-            free(text);
-            CT_TRY(write_waiting(metrics));
-        }
-    }
+    if (step->step == 1 || step->step % metrics->opts.log_freq == 0) CT_TRY(write_line(metrics, step));
     show_progress(metrics, step);
     return NULL;
 }
@@ -269,15 +273,7 @@ void ct_metrics_close(ct_metrics *metrics)
 {
     if (!metrics) return;
     ct_log_status("%s", "");
-    if (metrics->descriptor >= 0) {
-        ct_status *status = metrics->waiting.length ? write_waiting(metrics) : NULL;
-        if (status || metrics->waiting.length)
-            ct_warning("%s lacks its last lines: %s", metrics->path,
-                       status ? ct_status_message(status) : "the disk is full");
-        ct_status_free(status);
-        close(metrics->descriptor);
-    }
-    ct_str_deinit(&metrics->waiting);
-    free(metrics->path);
+    ct_append_close(metrics->lines);
+    ct_tensorboard_close(metrics->board);
     free(metrics);
 }

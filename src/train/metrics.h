@@ -1,5 +1,6 @@
-/* What a run tells of itself, step by step: TorchTitan's console line, a line of JSON in metrics.jsonl for the same
- * steps, and a progress line on a terminal.
+/* What a run tells of itself, step by step: TorchTitan's console line, a line of JSON in metrics.jsonl and an event for
+ * TensorBoard for the same steps, and a progress line with the time left. That is drawn below the log on a terminal;
+ * where stderr is a file or a pipe, each console line ends with it, "  eta: 12m05s", behind TorchTitan's own fields.
  *
  *   record(1) -> line        a line covers the steps since the last one: tps, data and step time are over that interval
  *   record(2) ... record(9)
@@ -33,11 +34,12 @@ typedef struct ct_metrics_values {
 void ct_metrics_format(ct_str *out, const ct_metrics_values *values, bool has_color);
 
 typedef struct ct_metrics_opts {
-    const char *folder;    /* metrics.jsonl goes here; NULL: no file */
-    int64_t num_steps;     /* of the whole run */
-    int64_t log_freq;      /* > 0 */
-    int64_t first_step;    /* 1, or the step after the checkpoint that the run resumes from */
-    int64_t n_tokens_seen; /* before first_step */
+    const char *folder;             /* metrics.jsonl goes here; NULL: no file */
+    const char *tensorboard_folder; /* train/tensorboard.h; NULL: none */
+    int64_t num_steps;              /* of the whole run */
+    int64_t log_freq;               /* > 0 */
+    int64_t first_step;             /* 1, or the step after the checkpoint that the run resumes from */
+    int64_t n_tokens_seen;          /* before first_step */
     int64_t num_devices;
     double flops_per_token;
     double peak_flops; /* of one device */

@@ -136,7 +136,9 @@ static void test_intervals(void **state)
                      "250  tflops: 0.25  mfu: 0.08%\n");
     assert_non_null(line);
     assert_non_null(line = strstr(line, "INFO - step:  5  loss:  0.20000  "));
+    assert_non_null(strstr(line, "mfu: 0.08%  eta: 0m30s\n")); /* 15 steps of 2 s */
     assert_non_null(line = strstr(line, "INFO - step: 10  loss:  0.10000  "));
+    assert_non_null(strstr(line, "mfu: 0.08%  eta: 0m20s\n"));
     assert_non_null(strstr(line, "tps: 250"));
     assert_null(strstr(text, "step:  2"));
     assert_null(strstr(text, "\r")); /* a file shows no progress */

@@ -124,6 +124,8 @@ typedef struct ct_recipe {
     struct {
         int64_t log_freq;
         bool disable_color_printing;
+        bool enable_tensorboard;
+        const char *save_tb_folder;
     } metrics;
     struct {
         bool enable;

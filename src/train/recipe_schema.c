@@ -152,6 +152,10 @@ const ct__recipe_key ct__recipe_keys[] = {
      .help = "steps from one log line to the next; the first step is always logged"},
     {"metrics", "disable_color_printing", CT__RECIPE_BOOL, AT(metrics.disable_color_printing), "false",
      .help = "log lines without colors"},
+    {"metrics", "enable_tensorboard", CT__RECIPE_BOOL, AT(metrics.enable_tensorboard), "false",
+     .help = "write TensorBoard's event files, too"},
+    {"metrics", "save_tb_folder", CT__RECIPE_STRING, AT(metrics.save_tb_folder), "tb",
+     .help = "folder of the event files, in dump_folder"},
 
     {"checkpoint", "enable", CT__RECIPE_BOOL, AT(checkpoint.enable), "false", .aliases = "checkpoint.enable_checkpoint",
      .help = "save checkpoints, and resume from the newest at the start"},

@@ -132,7 +132,10 @@ static ct_status *open_metrics(trainer *t)
     if (!is_known)
         ct_warning("Peak flops of \"%s\" are not known, so mfu is of an A100's %.0f TFLOP/s",
                    ct_device_kind(ct_session_device(t->session, 0)), peak / 1e12);
+    char *board =
+        recipe->metrics.enable_tensorboard ? ct_path_join(recipe->dump_folder, recipe->metrics.save_tb_folder) : NULL;
     ct_metrics_opts opts = {.folder = recipe->dump_folder,
+                            .tensorboard_folder = board,
                             .num_steps = recipe->training.steps,
                             .log_freq = recipe->metrics.log_freq,
                             .first_step = t->progress.step + 1,
@@ -142,7 +145,9 @@ static ct_status *open_metrics(trainer *t)
                             .peak_flops = peak,
                             .start_s = ct_clock_seconds(),
                             .disable_color_printing = recipe->metrics.disable_color_printing};
-    return ct_metrics_open(&opts, &t->metrics);
+    ct_status *status = ct_metrics_open(&opts, &t->metrics);
+    free(board);
+    return status;
 }
 
 /* One run at a time writes into a folder: metrics and steps of two would mix. */
