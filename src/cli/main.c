@@ -13,6 +13,7 @@ static const ct_verb verbs[] = {
     {"convert", "weights from saved steps to Hugging Face folders, and back", ct_verb_convert},
     {"tokenize", "text to token ids, or back", ct_verb_tokenize},
     {"tokenizer", "learn a tokenizer from text", ct_verb_tokenizer},
+    {"plot", "draw the curves of runs, in the terminal or as a picture", ct_verb_plot},
     {"devices", "show the plugin, its versions, devices and memories", ct_verb_devices},
 };
 

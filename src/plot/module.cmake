@@ -1,0 +1,1 @@
+ct_module(plot DEPS formats base)
