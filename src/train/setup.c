@@ -177,17 +177,23 @@ ct_kernels ct_recipe_kernels(const ct_recipe *recipe, const char *device_kind)
     return kernels;
 }
 
+const char *ct_recipe_tokenizer_path(const ct_recipe *recipe, const char **out_key)
+{
+    const char *path = recipe->model.hf_assets_path, *flavor = recipe->model.flavor;
+    *out_key = path ? "model.hf_assets_path" : "model.flavor";
+    if (path) return path;
+    return ct_path_is_dir(flavor) && ct_tokenizer_is_in(flavor) ? flavor : "bytes";
+}
+
 ct_status *ct_recipe_tokenizer(const ct_recipe *recipe, ct_tokenizer **out_tokenizer)
 {
-    const char *path = recipe->model.hf_assets_path, *key = path ? "model.hf_assets_path" : "model.flavor";
-    const char *flavor = recipe->model.flavor;
-    if (!path) path = ct_path_is_dir(flavor) && ct_tokenizer_is_in(flavor) ? flavor : "bytes";
+    const char *key, *path = ct_recipe_tokenizer_path(recipe, &key);
     CT_TRY_NOTE(ct_tokenizer_open(path, out_tokenizer), "%s (%s)", key, ct_recipe_where(recipe, key));
     return NULL;
 }
 
 ct_dataset_opts ct_recipe_data(const ct_recipe *recipe, const ct_step_opts *step, const ct_model *model,
-                               const ct_tokenizer *tokenizer)
+                               const ct_tokenizer *tokenizer, const ct_chat_renderer *chat)
 {
     return (ct_dataset_opts){
         .paths = recipe->training.dataset_path.items,
@@ -198,6 +204,7 @@ ct_dataset_opts ct_recipe_data(const ct_recipe *recipe, const ct_step_opts *step
         .batch_size = step->batch * step->num_microbatches,
         .vocab_size = model->config.vocab_size,
         .tokenizer = tokenizer,
+        .chat = chat,
         .once = !recipe->dataloader.repeat,
         .shuffle = recipe->dataloader.shuffle,
         .shuffle_buffer = recipe->dataloader.streaming_shuffle_buffer,

@@ -36,9 +36,13 @@ ct_step_opts ct_recipe_step(const ct_recipe *recipe, const ct_parallel *parallel
  * bytes. Errors: those of ct_tokenizer_open, with the recipe's line. */
 CT_MUST_USE ct_status *ct_recipe_tokenizer(const ct_recipe *recipe, ct_tokenizer **out_tokenizer);
 
-/* The data of a recipe's step; recipe and tokenizer must outlive the dataset. */
+/* The path of that tokenizer, or "bytes", and the key that names it. */
+const char *ct_recipe_tokenizer_path(const ct_recipe *recipe, const char **out_key);
+
+/* The data of a recipe's step; recipe, tokenizer and chat (NULL where there are no conversations) must outlive the
+ * dataset. */
 ct_dataset_opts ct_recipe_data(const ct_recipe *recipe, const ct_step_opts *step, const ct_model *model,
-                               const ct_tokenizer *tokenizer);
+                               const ct_tokenizer *tokenizer, const ct_chat_renderer *chat);
 
 /* Which forms the step's kernels take and why: "attention portable (512 keys or more), loss ..."; heap. */
 char *ct_step_kernels_text(const ct_step_opts *step, const ct_model *model);

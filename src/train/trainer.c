@@ -13,6 +13,7 @@
 #include "data/loader.h"
 #include "formats/json.h"
 #include "spmd/balance.h"
+#include "train/chat.h"
 #include "train/hf_files.h"
 #include "train/metrics.h"
 #include "train/metrics_flops.h"
@@ -47,6 +48,7 @@ typedef struct trainer {
     ct_graph *graph;
     ct_executable *executable;
     ct_tokenizer *tokenizer;
+    ct_recipe_chat chat;
     ct_dataset *dataset;
     ct_loader *loader;
     ct_metrics *metrics;
@@ -81,7 +83,10 @@ static ct_status *open_data(trainer *t)
     const ct_recipe *recipe = t->recipe;
     CT_TRY(ct_recipe_tokenizer(recipe, &t->tokenizer));
     ct_info("Tokenizer: %s, %d tokens", ct_tokenizer_name(t->tokenizer), ct_tokenizer_vocab_size(t->tokenizer));
-    ct_dataset_opts opts = ct_recipe_data(recipe, &t->step_opts, t->model, t->tokenizer);
+    bool has_chat = recipe->dataloader.messages_column;
+    if (has_chat) CT_TRY(ct_recipe_chat_open(&t->chat, recipe, t->tokenizer));
+    ct_dataset_opts opts =
+        ct_recipe_data(recipe, &t->step_opts, t->model, t->tokenizer, has_chat ? &t->chat.renderer : NULL);
     CT_TRY_NOTE(ct_dataset_open(&opts, &t->dataset), "training.dataset_path (%s)",
                 ct_recipe_where(recipe, "training.dataset_path"));
     ct_str text;
@@ -482,6 +487,7 @@ static void free_all(trainer *t)
     ct_dataset_close(t->dataset);
     ct_data_state_free(t->data_state);
     ct_data_state_free(t->next_data_state);
+    ct_recipe_chat_close(&t->chat);
     ct_tokenizer_free(t->tokenizer);
     if (t->next_inputs) ct_buffers_free(t->next_inputs, (size_t)devices_of(t) * NUM_BATCH_INPUTS);
     ct_train_state_deinit(&t->state);
