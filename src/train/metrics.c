@@ -269,6 +269,48 @@ ct_status *ct_metrics_record(ct_metrics *metrics, const ct_metrics_step *step)
     return NULL;
 }
 
+static ct_status *write_validation(ct_metrics *metrics, const ct_metrics_validation *validation, double tps)
+{
+    static const char loss_key[] = "validation_metrics/loss", tps_key[] = "validation_metrics/throughput(tps)";
+    const ct_event_scalar scalars[] = {{"validation_metrics/global_avg_loss", validation->loss}, {tps_key, tps}};
+    if (metrics->board) CT_TRY(ct_tensorboard_scalars(metrics->board, validation->step, scalars, CT_COUNT(scalars)));
+    if (!metrics->lines) return NULL;
+    ct_json_writer *writer = ct_json_writer_new();
+    ct_json_begin_object(writer, NULL);
+    ct_json_put_int(writer, "step", validation->step);
+    ct_json_put_double(writer, loss_key, validation->loss);
+    ct_json_put_double(writer, tps_key, tps);
+    ct_json_end(writer);
+    char *object = ct_json_writer_text(writer, false), *line = ct_asprintf("%s\n", object);
+    ct_json_writer_free(writer);
+    ct_status *status = ct_append_record(metrics->lines, line, strlen(line));
+    free(object);
+    free(line);
+    return status;
+}
+
+ct_status *ct_metrics_validated(ct_metrics *metrics, const ct_metrics_validation *validation)
+{
+    double passed_s = CT_MAX(validation->end_s - validation->start_s, 1e-9);
+    double tps = (double)validation->num_tokens / (passed_s * (double)metrics->opts.num_devices);
+    double memory = (double)validation->memory_bytes, limit = (double)validation->memory_limit_bytes;
+    bool has_color = !metrics->opts.disable_color_printing;
+    ct_str line;
+    ct_str_init(&line);
+    ct_str_printf(&line, "%svalidate step: %2lld  ", has_color ? "\x1b[33m" : "", (long long)validation->step);
+    ct_str_printf(&line, "%sloss: %7.4f  ", has_color ? "\x1b[32m" : "", plain_nan(validation->loss));
+    ct_str_printf(&line, "%smemory: %5.2fGiB(%.2f%%)  ", has_color ? "\x1b[38;2;54;234;195m" : "",
+                  memory / (1024.0 * 1024 * 1024), limit > 0 ? 100 * memory / limit : 0);
+    ct_str_printf(&line, "%stps: ", has_color ? "\x1b[34m" : "");
+    append_grouped(&line, nearbyint(tps), 0);
+    ct_str_append(&line, has_color ? "\x1b[39m" : "");
+    ct_info("%s", line.data);
+    ct_str_deinit(&line);
+    metrics->interval_start_s += passed_s;
+    metrics->first_end_s += passed_s;
+    return write_validation(metrics, validation, tps);
+}
+
 void ct_metrics_close(ct_metrics *metrics)
 {
     if (!metrics) return;

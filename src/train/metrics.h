@@ -69,6 +69,18 @@ typedef struct ct_metrics_step {
  * disk lines wait, after a warning, until there is room again. Errors: those of writing. */
 CT_MUST_USE ct_status *ct_metrics_record(ct_metrics *metrics, const ct_metrics_step *step);
 
+typedef struct ct_metrics_validation {
+    int64_t step;
+    double loss;
+    int64_t num_tokens;    /* over all devices */
+    double start_s, end_s; /* of ct_clock_seconds */
+    int64_t memory_bytes, memory_limit_bytes;
+} ct_metrics_validation;
+
+/* TorchTitan's line of a validation, "validate step:  1  loss:  8.0385  memory: ..  tps: ..", and a line
+ * {"step": 1, "validation_metrics/loss": 8.0385, ...} behind the step's. Its time is not counted as training's. */
+CT_MUST_USE ct_status *ct_metrics_validated(ct_metrics *metrics, const ct_metrics_validation *validation);
+
 /* Takes the progress line away and closes the file. NULL is allowed. */
 void ct_metrics_close(ct_metrics *metrics);
 

@@ -62,7 +62,7 @@ static void unknown_key(loader *load, const char *where, const char *section, co
     for (size_t i = 0; i < ct__recipe_num_keys; i++) {
         const ct__recipe_key *key = &ct__recipe_keys[i];
         if (strcmp(key->section, section) == 0 && count < CT_COUNT(names)) names[count++] = key->name;
-        if (strcmp(key->name, name) == 0) elsewhere = full_name(load, key);
+        if (!elsewhere && strcmp(key->name, name) == 0) elsewhere = full_name(load, key);
     }
     const char *nearest = ct_nearest_name(name, names, count);
     if (elsewhere)

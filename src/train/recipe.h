@@ -142,6 +142,14 @@ typedef struct ct_recipe {
         bool enable_first_step_checkpoint, create_seed_checkpoint, load_only;
     } checkpoint;
     struct {
+        bool enable;
+        int64_t freq;
+        int64_t steps; /* -1: all of the data */
+        ct_data_kind dataset;
+        ct_recipe_list dataset_path;
+        int64_t local_batch_size, seq_len; /* -1: those of training */
+    } validation;
+    struct {
         ct_remat_mode mode;
         ct_recipe_list save, offload, recompute; /* names, of ct_model_checkpoint_names */
     } activation_checkpoint;

@@ -325,6 +325,18 @@ static void check_data(const check *c)
                            prompt ? "completion" : "prompt");
 }
 
+static void check_validation(const check *c)
+{
+    const ct_recipe *recipe = c->recipe;
+    if (!are_fine(c, "validation.enable", "validation.steps") || !recipe->validation.enable) return;
+    if (are_fine(c, "validation.dataset_path", NULL) && !recipe->validation.dataset_path.num_items)
+        ct__recipe_mistake(c->mistakes, where(c, "validation.enable"),
+                           "validation.enable = true needs validation.dataset_path, the data to validate on");
+    if (recipe->validation.steps == 0)
+        ct__recipe_mistake(c->mistakes, where(c, "validation.steps"),
+                           "validation.steps must be -1 (all of the data) or at least 1, found 0");
+}
+
 void ct__recipe_check(const ct_recipe *recipe, const ct_recipe_load_opts *opts, ct__recipe_mistakes *mistakes)
 {
     check c = {recipe, mistakes};
@@ -332,6 +344,7 @@ void ct__recipe_check(const ct_recipe *recipe, const ct_recipe_load_opts *opts, 
         ct__recipe_mistake(mistakes, recipe->path ? recipe->path : "recipe",
                            "training.dataset_path is required: files, folders or patterns of the data");
     check_data(&c);
+    check_validation(&c);
     check_topology(&c);
     check_parallelism(&c);
     check_checkpoint(&c);

@@ -18,18 +18,28 @@ typedef struct step_builder {
     ct_tensor *num_valid;
 } step_builder;
 
-/* The loss of one microbatch as its share of the global mean, and its gradients. batch: tokens, labels, positions,
- * segments, each [batch seq]. */
-static void microbatch(ct_graph *graph, const step_builder *builder, ct_tensor *const *batch, ct_tensor **out_loss,
-                       ct_tensor **out_gradients)
+/* The sum of the losses of all labels. batch: tokens, labels, positions, segments, each [batch seq]. */
+static ct_tensor *loss_sum(ct_graph *graph, const step_builder *builder, ct_tensor *const *batch,
+                           const ct_remat_policy *remat)
 {
     const ct_model *model = builder->model;
-    ct_model_opts opts = {.compute_dtype = builder->opts->compute_dtype, .remat = &builder->opts->remat};
+    ct_model_opts opts = {.compute_dtype = builder->opts->compute_dtype, .remat = remat};
     ct_tensor *segments = builder->opts->document_mask ? batch[3] : NULL;
     ct_tensor *hidden = ct_model_hidden(model, builder->params, batch[0], batch[2], segments, &opts);
     ct_tensor *head = ct_model_head(model, builder->params, &opts);
     ct_scope_push(graph, "loss");
     ct_tensor *sum = ct_linear_cross_entropy_sum(hidden, head, batch[1], NULL);
+    ct_scope_pop(graph);
+    return sum;
+}
+
+/* The loss of one microbatch as its share of the global mean, and its gradients. */
+static void microbatch(ct_graph *graph, const step_builder *builder, ct_tensor *const *batch, ct_tensor **out_loss,
+                       ct_tensor **out_gradients)
+{
+    const ct_model *model = builder->model;
+    ct_tensor *sum = loss_sum(graph, builder, batch, &builder->opts->remat);
+    ct_scope_push(graph, "loss");
     *out_loss = ct_div(sum, builder->num_valid);
     ct_scope_pop(graph);
     /* an error stays in the graph, and its exits report it */
@@ -93,6 +103,13 @@ static void state_output(ct_graph *graph, ct_tensor *updated, ct_tensor *before,
     free(name);
 }
 
+/* tokens, labels, positions, segments: inputs of those axes. */
+static void batch_inputs(ct_graph *graph, const char *axes, ct_tensor **out_batch)
+{
+    static const char *const names[4] = {"tokens", "labels", "positions", "segments"};
+    for (int i = 0; i < 4; i++) out_batch[i] = ct_input(graph, names[i], CT_DTYPE_S32, axes);
+}
+
 static void build_step(ct_graph *graph, const ct_model *model, const ct_step_opts *opts, ct_tensor **tensors)
 {
     int n = model->num_params;
@@ -106,9 +123,8 @@ static void build_step(ct_graph *graph, const ct_model *model, const ct_step_opt
     ct_graph_declare_axis(graph, "seq", opts->seq_len);
     ct_graph_declare_axis(graph, "accum", opts->num_microbatches);
     const char *axes = opts->num_microbatches > 1 ? "accum batch seq" : "batch seq";
-    static const char *const names[4] = {"tokens", "labels", "positions", "segments"};
     ct_tensor *batch[4];
-    for (int i = 0; i < 4; i++) batch[i] = ct_input(graph, names[i], CT_DTYPE_S32, axes);
+    batch_inputs(graph, axes, batch);
     ct_tensor *scalars = ct_input(graph, "scalars", CT_DTYPE_F32, "scalar=4");
     ct_adamw_step step = {.lr = element(scalars, "scalar", CT_STEP_LR),
                           .bias_correction1 = element(scalars, "scalar", CT_STEP_BIAS1),
@@ -215,6 +231,26 @@ ct_status *ct_train_step_build(const ct_model *model, const ct_step_opts *opts, 
     place_step(graph, model->num_params);
     free(tensors);
     return finish(graph, opts->report, out_graph);
+}
+
+ct_status *ct_validation_build(const ct_model *model, const ct_step_opts *opts, ct_graph **out_graph)
+{
+    *out_graph = NULL;
+    ct_graph *graph = ct_graph_new("validation");
+    ct_parallel_attach(graph, opts->parallel);
+    ct_kernels_attach(graph, &opts->kernels);
+    ct_tensor **params = ct_alloc((size_t)model->num_params * sizeof(*params)), *batch[4];
+    ct_model_inputs(model, graph, opts->param_dtype, params);
+    ct_graph_declare_axis(graph, "batch", opts->batch);
+    ct_graph_declare_axis(graph, "seq", opts->seq_len);
+    batch_inputs(graph, "batch seq", batch);
+    step_builder builder = {.model = model, .opts = opts, .params = params};
+    ct_output(graph, "loss_sum", loss_sum(graph, &builder, batch, NULL), NULL);
+    for (int i = 0; i < ct_graph_num_inputs(graph); i++)
+        place_input(graph, i, i < model->num_params ? ct_parallel_stored : ct_parallel_activation);
+    place_output(graph, 0, NULL);
+    free(params);
+    return finish(graph, NULL, out_graph);
 }
 
 static void build_score(ct_graph *graph, const ct_model *model, const ct_score_opts *opts, ct_tensor **params,

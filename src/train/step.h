@@ -41,6 +41,10 @@ enum { CT_STEP_LOSS, CT_STEP_GRAD_NORM, CT_STEP_FINITE, CT_STEP_NUM_METRICS };
 /* Builds the step; the graph is the caller's. opts must live as long as the graph. */
 CT_MUST_USE ct_status *ct_train_step_build(const ct_model *model, const ct_step_opts *opts, ct_graph **out_graph);
 
+/* The forward pass of a microbatch as the step does it: inputs params, tokens, labels, positions, segments; output
+ * loss_sum f32, over all labels that are not -100. opts must live as long as the graph. */
+CT_MUST_USE ct_status *ct_validation_build(const ct_model *model, const ct_step_opts *opts, ct_graph **out_graph);
+
 typedef struct ct_score_opts {
     int64_t batch, seq_len;
     bool logits, gradients;

@@ -12,9 +12,9 @@
 #include "base/log.h"
 #include "data/loader.h"
 #include "formats/json.h"
-#include "spmd/balance.h"
 #include "train/chat.h"
 #include "train/hf_files.h"
+#include "train/inputs.h"
 #include "train/metrics.h"
 #include "train/metrics_flops.h"
 #include "train/progress.h"
@@ -23,8 +23,9 @@
 #include "train/saver.h"
 #include "train/setup.h"
 #include "train/state.h"
+#include "train/validate.h"
 
-enum { MAX_IN_FLIGHT = 2, NUM_BATCH_INPUTS = 5 /* tokens, labels, positions, segments, scalars */ };
+enum { MAX_IN_FLIGHT = 2, NUM_BATCH_INPUTS = CT_NUM_BATCH_ARRAYS + 1 /* and scalars */ };
 
 /* A step whose metrics are still to be read. */
 typedef struct pending_step {
@@ -43,8 +44,8 @@ typedef struct trainer {
     ct_train_state state;
     ct_parallel parallel;
     ct_step_opts step_opts;
-    int64_t *column_order; /* of the sequence's columns on the devices (spmd/balance.h); NULL: as they are */
-    ct_array columns;      /* a batch input in that order */
+    ct_inputs inputs;
+    ct_validator *validator; /* NULL: none */
     ct_graph *graph;
     ct_executable *executable;
     ct_tokenizer *tokenizer;
@@ -189,33 +190,6 @@ static ct_status *write_recipe(const trainer *t)
 
 /* ---- steps ---- */
 
-/* The columns of a batch input as context parallel wants them; the array itself where it does not care. */
-static ct_array ordered(trainer *t, const ct_array *array)
-{
-    if (!t->column_order) return *array;
-    int64_t rows = array->sizes[0], seq_len = array->sizes[1];
-    if (!t->columns.data) t->columns = ct_array_new(CT_DTYPE_S32, array->sizes, 2);
-    const int32_t *from = array->data;
-    int32_t *to = t->columns.data;
-    for (int64_t row = 0; row < rows; row++, from += seq_len)
-        for (int64_t i = 0; i < seq_len; i++) *to++ = from[t->column_order[i]];
-    return t->columns;
-}
-
-/* [global batch, seq], as [accum, batch, seq] with microbatches; each device gets its box. */
-static ct_status *put_batch(trainer *t, const ct_array *whole, ct_buffer **out_buffers)
-{
-    ct_array array = ordered(t, whole);
-    ct_axis axes[3] = {
-        {"accum", t->step_opts.num_microbatches}, {"batch", t->step_opts.batch}, {"seq", t->step_opts.seq_len}};
-    int first = t->step_opts.num_microbatches > 1 ? 0 : 1;
-    ct_layout layout = {.mesh = &t->parallel.mesh, .dtype = array.dtype, .rank = 3 - first};
-    layout.sharding = ct_parallel_activation(&t->parallel, layout.rank, axes + first);
-    array.rank = layout.rank;
-    for (int i = 0; i < layout.rank; i++) array.sizes[i] = layout.sizes[i] = axes[first + i].size;
-    return ct_session_share(t->session, &array, &layout, out_buffers, NUM_BATCH_INPUTS);
-}
-
 /* Puts the inputs of step n on the devices, unless the data has ended. */
 static ct_status *put_next(trainer *t, int64_t n)
 {
@@ -231,8 +205,7 @@ static ct_status *put_next(trainer *t, int64_t n)
     if (!batch->num_valid_labels)
         return ct_error(CT_CODE_INVALID_ARGUMENT, "step %lld: all labels of the batch are %d, so it has no loss",
                         (long long)n, CT_IGNORED_LABEL);
-    const ct_array *arrays[4] = {&batch->inputs, &batch->labels, &batch->positions, &batch->segment_ids};
-    for (int i = 0; i < 4; i++) CT_TRY(put_batch(t, arrays[i], &t->next_inputs[i]));
+    CT_TRY(ct_inputs_put(&t->inputs, batch, t->next_inputs, NUM_BATCH_INPUTS));
     t->next_lr = t->recipe->optimizer.lr * ct_lr_factor(&t->schedule, t->progress.schedule_steps);
     t->next_num_tokens = batch->inputs.sizes[0] * batch->inputs.sizes[1];
     double corrections[2];
@@ -242,7 +215,7 @@ static ct_status *put_next(trainer *t, int64_t n)
                                           [CT_STEP_BIAS2] = (float)corrections[1],
                                           [CT_STEP_NUM_VALID] = (float)batch->num_valid_labels};
     ct_array array = {.dtype = CT_DTYPE_F32, .rank = 1, .sizes = {CT_STEP_NUM_SCALARS}, .data = scalars};
-    CT_TRY(ct_session_replicate(t->session, &array, &t->next_inputs[4], NUM_BATCH_INPUTS));
+    CT_TRY(ct_session_replicate(t->session, &array, &t->next_inputs[CT_NUM_BATCH_ARRAYS], NUM_BATCH_INPUTS));
     t->next_host_s = ct_clock_seconds() - start;
     t->next_data_state = ct_data_state_copy(batch->state);
     return NULL;
@@ -364,6 +337,32 @@ static ct_status *stopped_error(const trainer *t, bool is_saved)
                                                    : "; nothing is saved, as checkpoint.enable is false");
 }
 
+static ct_status *open_validation(trainer *t)
+{
+    if (!t->recipe->validation.enable) return NULL;
+    ct_validator_opts opts = {.recipe = t->recipe,
+                              .session = t->session,
+                              .model = t->model,
+                              .parallel = &t->parallel,
+                              .step = &t->step_opts,
+                              .tokenizer = t->tokenizer,
+                              .chat = t->chat.chat_template ? &t->chat.renderer : NULL};
+    return ct_validator_open(&opts, &t->validator);
+}
+
+static ct_status *validate(trainer *t)
+{
+    CT_TRY(finish_all(t));
+    ct_metrics_validation validation = {.step = t->progress.step, .start_s = ct_clock_seconds()};
+    CT_TRY(ct_validator_run(t->validator, &t->state, &validation.loss, &validation.num_tokens));
+    validation.end_s = ct_clock_seconds();
+    ct_metrics_step memory = {0};
+    CT_TRY(device_memory(t, &memory));
+    validation.memory_bytes = memory.memory_bytes;
+    validation.memory_limit_bytes = memory.memory_limit_bytes;
+    return ct_metrics_validated(t->metrics, &validation);
+}
+
 static ct_status *loop(trainer *t)
 {
     int64_t last = t->recipe->training.steps;
@@ -386,6 +385,7 @@ static ct_status *loop(trainer *t)
         CT_TRY(ct_saver_poll(t->saver));
         bool is_due = is_save_due(t, is_last);
         if (is_due) CT_TRY(save(t, is_last));
+        if (!stopped && ct_validation_is_due(t->recipe, t->progress.step)) CT_TRY(validate(t));
         if (stopped) {
             CT_TRY(finish_all(t));
             return stopped_error(t, is_due);
@@ -425,14 +425,6 @@ static ct_status *print_sample(trainer *t)
     return status;
 }
 
-static ct_status *order_columns(trainer *t)
-{
-    int64_t cp = t->parallel.mesh.degrees[CT_MESH_CP], seq_len = t->step_opts.seq_len;
-    if (cp == 1) return NULL;
-    t->column_order = ct_alloc((size_t)seq_len * sizeof(*t->column_order));
-    return ct_head_tail_order(seq_len, cp, t->column_order);
-}
-
 static ct_status *run(trainer *t)
 {
     const ct_recipe *recipe = t->recipe;
@@ -442,9 +434,10 @@ static ct_status *run(trainer *t)
     t->schedule = ct_recipe_lr_schedule(recipe);
     CT_TRY(ct_recipe_parallel(recipe, t->model, 0, NULL, NULL, &t->parallel));
     t->step_opts = ct_recipe_step(recipe, &t->parallel, NULL);
-    CT_TRY(order_columns(t));
+    CT_TRY(ct_inputs_init(&t->inputs, &t->parallel, &t->step_opts));
     t->checkpoint_folder = ct_path_join(recipe->dump_folder, recipe->checkpoint.folder);
     CT_TRY(ct_session_open(&t->opts->session, &t->session));
+    t->inputs.session = t->session;
     /* once more, along the devices' torus */
     const char *kind = ct_device_kind(ct_session_device(t->session, 0));
     CT_TRY(ct_recipe_check_kind(recipe, kind));
@@ -461,6 +454,7 @@ static ct_status *run(trainer *t)
     t->data_state = ct_dataset_state(t->dataset);
     if (recipe->checkpoint.create_seed_checkpoint) return save(t, true);
     CT_TRY(build_step(t));
+    CT_TRY(open_validation(t));
     CT_TRY(ct_loader_new(t->dataset, (int)recipe->dataloader.prefetch, &t->loader));
     CT_TRY(open_metrics(t));
     CT_TRY(loop(t));
@@ -483,6 +477,7 @@ static void free_all(trainer *t)
     ct_saver_free(t->saver); /* before the state that it saves */
     ct_hf_files_close(&t->files);
     ct_metrics_close(t->metrics);
+    ct_validator_free(t->validator);
     ct_loader_free(t->loader);
     ct_dataset_close(t->dataset);
     ct_data_state_free(t->data_state);
@@ -495,8 +490,7 @@ static void free_all(trainer *t)
     ct_graph_free(t->graph);
     ct_session_close(t->session);
     ct_model_free(t->model);
-    ct_array_free(&t->columns);
-    free(t->column_order);
+    ct_inputs_deinit(&t->inputs);
     free(t->next_inputs);
     free(t->arguments);
     free(t->outputs);

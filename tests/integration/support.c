@@ -243,18 +243,28 @@ void ct_test_close(const char *what, ct_test_values found, ct_test_values expect
     if (worst) *worst = fmax(*worst, error);
 }
 
-ct_test_step *ct_test_metrics(const char *dump_folder, size_t *out_count)
+#define VALIDATION "validation_metrics/loss"
+
+static ct_test_step *read_metrics(const char *dump_folder, bool is_validation, size_t *out_count)
 {
     char *path = ct_path_join(dump_folder, "metrics.jsonl"), *text = ct_test_read(path, NULL);
     ct_test_step *steps = NULL;
     *out_count = 0;
     for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+        const char *found = strstr(line, VALIDATION);
+        if ((found && found < end) != is_validation) continue;
         steps = ct_realloc(steps, (*out_count + 1) * sizeof(*steps));
         ct_test_step *step = &steps[(*out_count)++];
         ct_json *json;
         expect_ok(ct_json_parse(line, (size_t)(end - line), path, &json));
         ct_json_value root = ct_json_root(json);
+        *step = (ct_test_step){0};
         expect_ok(ct_json_need_int(root, "step", &step->step));
+        if (is_validation) expect_ok(ct_json_need_double(root, VALIDATION, &step->loss));
+        if (is_validation) {
+            ct_json_free(json);
+            continue;
+        }
         expect_ok(ct_json_need_int(root, "n_tokens_seen", &step->n_tokens_seen));
         expect_ok(ct_json_need_double(root, "loss", &step->loss));
         expect_ok(ct_json_need_double(root, "grad_norm", &step->grad_norm));
@@ -264,6 +274,16 @@ ct_test_step *ct_test_metrics(const char *dump_folder, size_t *out_count)
     free(text);
     free(path);
     return steps;
+}
+
+ct_test_step *ct_test_metrics(const char *dump_folder, size_t *out_count)
+{
+    return read_metrics(dump_folder, false, out_count);
+}
+
+ct_test_step *ct_test_validations(const char *dump_folder, size_t *out_count)
+{
+    return read_metrics(dump_folder, true, out_count);
 }
 
 static char *info_text(const ct_checkpoint *checkpoint)

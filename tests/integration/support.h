@@ -75,8 +75,9 @@ typedef struct ct_test_step {
     int64_t step, n_tokens_seen;
     double loss, grad_norm, lr;
 } ct_test_step;
-/* All lines, heap. */
+/* All lines of steps, heap; those of validations, which have step and loss alone. */
 ct_test_step *ct_test_metrics(const char *dump_folder, size_t *out_count);
+ct_test_step *ct_test_validations(const char *dump_folder, size_t *out_count);
 
 /* ---- PyTorch's values of tests/golden; tolerances are those of its README.md ---- */
 
