@@ -3,9 +3,11 @@
  */
 #include <dlfcn.h>
 #include <fake_plugin.h>
+#include <fake_profiler.h>
 
 #include "base/log.h"
 #include "pjrt/hlo.h"
+#include "pjrt/profiler.h"
 #include "pjrt/testing.h"
 #include "pjrt/torus.h"
 
@@ -405,6 +407,42 @@ static void test_loading_fails(void **state)
     load_fake();
 }
 
+static void profile_as(const char *wish, const char *error)
+{
+    setenv("FAKE_PLUGIN_PROFILER", wish, 1);
+    ct_profiler *profiler;
+    ct_str trace;
+    ct_str_init(&trace);
+    ct_status *status = ct_profiler_start(plugin, &profiler);
+    if (!status)
+        status = ct_profiler_stop(profiler, &trace);
+    else
+        assert_null(profiler);
+    if (error) {
+        expect_error(status, CT_CODE_INTERNAL, error);
+    } else {
+        expect_ok(status);
+        assert_int_equal(trace.length, sizeof(FAKE_PROFILER_SEEN) - 1);
+        assert_memory_equal(trace.data, FAKE_PROFILER_SEEN, trace.length);
+    }
+    assert_int_equal(fake->num_live, 0);
+    ct_str_deinit(&trace);
+    unsetenv("FAKE_PLUGIN_PROFILER");
+}
+
+static void test_profiler(void **state)
+{
+    (void)state;
+    load_fake();
+    reset();
+    assert_true(ct_profiler_is_there(plugin));
+    profile_as("lend", NULL);
+    profile_as("copy", NULL);
+    profile_as("start", "profiler cannot start: another one runs");
+    profile_as("collect", "nothing was seen");
+    profile_as("broken", "XSpace message of 5 bytes, but only 0 are whole");
+}
+
 int main(void)
 {
     ct_log_set_level(CT_LOG_ERROR);
@@ -417,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_late_and_broken_events),
         cmocka_unit_test(test_refused_tables),
         cmocka_unit_test(test_old_table),
+        cmocka_unit_test(test_profiler),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

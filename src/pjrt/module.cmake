@@ -23,8 +23,10 @@ target_compile_definitions(ct_pjrt PRIVATE CT_PJRT_DEFAULT_FOLDER="${CT_DEPS_DIR
 
 # The plugin that misbehaves on request, for the tests.
 if(TARGET pjrt_fake_plugin_test)
-  add_library(ct_fake_plugin MODULE ${CMAKE_SOURCE_DIR}/tests/fake_plugin/fake_plugin.c)
+  add_library(ct_fake_plugin MODULE ${CMAKE_SOURCE_DIR}/tests/fake_plugin/fake_plugin.c
+              ${CMAKE_SOURCE_DIR}/tests/fake_plugin/fake_profiler.c)
   target_include_directories(ct_fake_plugin SYSTEM PRIVATE ${CT_PJRT_INCLUDE_DIR})
+  target_include_directories(ct_fake_plugin PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_compile_options(ct_fake_plugin PRIVATE ${CT_WARNINGS})
   target_include_directories(pjrt_fake_plugin_test PRIVATE ${CMAKE_SOURCE_DIR}/tests/fake_plugin)
   target_compile_definitions(pjrt_fake_plugin_test PRIVATE CT_FAKE_PLUGIN="$<TARGET_FILE:ct_fake_plugin>")

@@ -128,6 +128,11 @@ typedef struct ct_recipe {
         const char *save_tb_folder;
     } metrics;
     struct {
+        bool enable_profiling;
+        int64_t profile_freq, profiler_active;
+        const char *save_traces_folder;
+    } profiler;
+    struct {
         bool enable;
         int64_t interval;
         const char *folder;

@@ -36,6 +36,17 @@ static const char *where(const check *c, const char *name)
     return ct_recipe_where(c->recipe, name);
 }
 
+static void check_profiler(const check *c)
+{
+    const ct_recipe *recipe = c->recipe;
+    if (!are_fine(c, "profiler.profiler_active", "profiler.profile_freq") ||
+        recipe->profiler.profiler_active <= recipe->profiler.profile_freq)
+        return;
+    ct__recipe_mistake(c->mistakes, where(c, "profiler.profiler_active"),
+                       "profiler.profiler_active must be at most profiler.profile_freq = %lld, found %lld",
+                       (long long)recipe->profiler.profile_freq, (long long)recipe->profiler.profiler_active);
+}
+
 static void check_batch(const check *c, int64_t data_parallel_count)
 {
     const ct_recipe *recipe = c->recipe;
@@ -347,6 +358,7 @@ void ct__recipe_check(const ct_recipe *recipe, const ct_recipe_load_opts *opts, 
     check_validation(&c);
     check_topology(&c);
     check_parallelism(&c);
+    check_profiler(&c);
     check_checkpoint(&c);
     check_remat(&c);
     check_kernels(&c);

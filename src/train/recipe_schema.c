@@ -157,6 +157,15 @@ const ct__recipe_key ct__recipe_keys[] = {
     {"metrics", "save_tb_folder", CT__RECIPE_STRING, AT(metrics.save_tb_folder), "tb",
      .help = "folder of the event files, in dump_folder"},
 
+    {"profiler", "enable_profiling", CT__RECIPE_BOOL, AT(profiler.enable_profiling), "false",
+     .aliases = "profiling.enable_profiling", .help = "trace some steps, for Perfetto, XProf and TensorBoard"},
+    {"profiler", "profile_freq", CT__RECIPE_INT, AT(profiler.profile_freq), "10", .min = 1, .max = MAX_COUNT,
+     .aliases = "profiling.profile_freq", .help = "steps from one trace to the next; a trace ends with a multiple of it"},
+    {"profiler", "profiler_active", CT__RECIPE_INT, AT(profiler.profiler_active), "1", .min = 1, .max = MAX_COUNT,
+     .aliases = "profiling.profiler_active", .help = "steps in a trace"},
+    {"profiler", "save_traces_folder", CT__RECIPE_STRING, AT(profiler.save_traces_folder), "profiling/traces",
+     .aliases = "profiling.save_traces_folder", .help = "folder of the traces, in dump_folder"},
+
     {"checkpoint", "enable", CT__RECIPE_BOOL, AT(checkpoint.enable), "false", .aliases = "checkpoint.enable_checkpoint",
      .help = "save checkpoints, and resume from the newest at the start"},
     {"checkpoint", "interval", CT__RECIPE_INT, AT(checkpoint.interval), "500", .min = 1, .max = MAX_COUNT,

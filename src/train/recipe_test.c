@@ -234,7 +234,7 @@ static void test_ten_mistakes(void **state)
         "r.toml: 10 mistakes in the recipe:\n"
         "  r.toml:3: unknown section [trainnig]; did you mean [training]? There are [model], [training], "
         "[dataloader], [parallelism], [optimizer], "
-        "[lr_scheduler], [metrics], [checkpoint], [validation], [activation_checkpoint], [kernels], "
+        "[lr_scheduler], [metrics], [profiler], [checkpoint], [validation], [activation_checkpoint], [kernels], "
         "[splash_attention_kernel], "
         "[loss_kernel], [compile], [device], [sample], [debug]\n"
         "  r.toml:6: unknown key training.stpes; did you mean training.steps? [training] has local_batch_size, "

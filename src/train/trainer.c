@@ -17,6 +17,7 @@
 #include "train/inputs.h"
 #include "train/metrics.h"
 #include "train/metrics_flops.h"
+#include "train/profile.h"
 #include "train/progress.h"
 #include "train/sample.h"
 #include "train/saved_step.h"
@@ -30,7 +31,7 @@ enum { MAX_IN_FLIGHT = 2, NUM_BATCH_INPUTS = CT_NUM_BATCH_ARRAYS + 1 /* and scal
 /* A step whose metrics are still to be read. */
 typedef struct pending_step {
     int64_t step, num_tokens;
-    double lr, data_s, host_s;
+    double lr, data_s, host_s, start_s;
     ct_buffer *buffer;
     ct_event *done;
     float values[CT_STEP_NUM_METRICS];
@@ -53,7 +54,8 @@ typedef struct trainer {
     ct_dataset *dataset;
     ct_loader *loader;
     ct_metrics *metrics;
-    ct_file_lock lock; /* on dump_folder */
+    ct_profile *profile; /* NULL: none */
+    ct_file_lock lock;   /* on dump_folder */
     char *checkpoint_folder;
     ct_saver *saver;
     ct_hf_files files; /* that a checkpoint carries along */
@@ -196,6 +198,7 @@ static ct_status *put_next(trainer *t, int64_t n)
     double start = ct_clock_seconds();
     const ct_batch *batch;
     CT_TRY(ct_loader_next(t->loader, &batch));
+    ct_profile_span(t->profile, CT_PROFILE_HOST, "data wait", n, start);
     t->next_data_s = ct_clock_seconds() - start;
     start += t->next_data_s;
     ct_data_state_free(t->next_data_state);
@@ -217,6 +220,7 @@ static ct_status *put_next(trainer *t, int64_t n)
     ct_array array = {.dtype = CT_DTYPE_F32, .rank = 1, .sizes = {CT_STEP_NUM_SCALARS}, .data = scalars};
     CT_TRY(ct_session_replicate(t->session, &array, &t->next_inputs[CT_NUM_BATCH_ARRAYS], NUM_BATCH_INPUTS));
     t->next_host_s = ct_clock_seconds() - start;
+    ct_profile_span(t->profile, CT_PROFILE_HOST, "put batch", n, start);
     t->next_data_state = ct_data_state_copy(batch->state);
     return NULL;
 }
@@ -252,9 +256,11 @@ static ct_status *start_step(trainer *t)
                               .num_tokens = t->next_num_tokens,
                               .lr = t->next_lr,
                               .data_s = t->next_data_s,
+                              .start_s = start,
                               .buffer = t->outputs[num_state]};
     ct_status *status = ct_buffer_to_host(pending->buffer, pending->values, sizeof(pending->values), &pending->done);
     pending->host_s = t->next_host_s + ct_clock_seconds() - start;
+    ct_profile_span(t->profile, CT_PROFILE_HOST, "launch", t->progress.step, start);
     return status;
 }
 
@@ -274,7 +280,10 @@ static ct_status *finish_step(trainer *t)
     pending_step *pending = &t->pending[t->first_pending];
     t->first_pending = (t->first_pending + 1) % MAX_IN_FLIGHT;
     t->num_pending--;
+    double wait_s = ct_clock_seconds();
     ct_status *status = ct_events_await_free(&pending->done, 1);
+    ct_profile_span(t->profile, CT_PROFILE_HOST, "readback", pending->step, wait_s);
+    ct_profile_span(t->profile, CT_PROFILE_STEPS, "step", pending->step, pending->start_s);
     ct_buffer_free(pending->buffer);
     CT_TRY_NOTE(status, "in step %lld", (long long)pending->step);
     double loss = (double)pending->values[CT_STEP_LOSS], norm = (double)pending->values[CT_STEP_GRAD_NORM];
@@ -315,7 +324,9 @@ static ct_status *save(trainer *t, bool is_last)
     char *info = ct_progress_info(&t->progress, recipe, t->data_state, step.model_only);
     step.info = info;
     step.assets = ct_hf_files_for(&t->files, step.dtype ? step.dtype : t->step_opts.param_dtype, &step.num_assets);
+    double start = ct_clock_seconds();
     ct_status *status = ct_saver_save(t->saver, &t->state, &step);
+    ct_profile_span(t->profile, CT_PROFILE_HOST, "save", step.step, start);
     free(info);
     return status;
 }
@@ -363,6 +374,34 @@ static ct_status *validate(trainer *t)
     return ct_metrics_validated(t->metrics, &validation);
 }
 
+static void open_profile(trainer *t)
+{
+    const ct_recipe *recipe = t->recipe;
+    if (!recipe->profiler.enable_profiling) return;
+    char *folder = ct_path_join(recipe->dump_folder, recipe->profiler.save_traces_folder);
+    ct_profile_opts opts = {.folder = folder,
+                            .freq = recipe->profiler.profile_freq,
+                            .active = recipe->profiler.profiler_active,
+                            .plugin = t->session->plugin};
+    t->profile = ct_profile_new(&opts);
+    free(folder);
+}
+
+/* A trace holds whole steps: none is under way when it begins, or when it ends. */
+static ct_status *begin_trace(trainer *t)
+{
+    if (!ct_profile_begins(t->profile, t->progress.step + 1)) return NULL;
+    CT_TRY(finish_all(t));
+    return ct_profile_begin(t->profile);
+}
+
+static ct_status *end_trace(trainer *t)
+{
+    if (!ct_profile_ends(t->profile, t->progress.step)) return NULL;
+    CT_TRY(finish_all(t));
+    return ct_profile_end(t->profile, t->progress.step);
+}
+
 static ct_status *loop(trainer *t)
 {
     int64_t last = t->recipe->training.steps;
@@ -374,6 +413,7 @@ static ct_status *loop(trainer *t)
     ct_info("Training starts at step %lld", (long long)t->progress.step + 1);
     CT_TRY(put_next(t, t->progress.step + 1));
     while (t->progress.step < last && !t->data_ended) {
+        CT_TRY(begin_trace(t));
         CT_TRY(start_step(t));
         bool stopped = t->opts->stop && *t->opts->stop, is_last = stopped || t->progress.step == last;
         if (!is_last) {
@@ -386,6 +426,7 @@ static ct_status *loop(trainer *t)
         bool is_due = is_save_due(t, is_last);
         if (is_due) CT_TRY(save(t, is_last));
         if (!stopped && ct_validation_is_due(t->recipe, t->progress.step)) CT_TRY(validate(t));
+        CT_TRY(end_trace(t));
         if (stopped) {
             CT_TRY(finish_all(t));
             return stopped_error(t, is_due);
@@ -457,6 +498,7 @@ static ct_status *run(trainer *t)
     CT_TRY(open_validation(t));
     CT_TRY(ct_loader_new(t->dataset, (int)recipe->dataloader.prefetch, &t->loader));
     CT_TRY(open_metrics(t));
+    open_profile(t);
     CT_TRY(loop(t));
     tell_left_out(t);
     CT_TRY(print_sample(t));
@@ -478,6 +520,7 @@ static void free_all(trainer *t)
     ct_hf_files_close(&t->files);
     ct_metrics_close(t->metrics);
     ct_validator_free(t->validator);
+    ct_profile_free(t->profile);
     ct_loader_free(t->loader);
     ct_dataset_close(t->dataset);
     ct_data_state_free(t->data_state);

@@ -1,6 +1,8 @@
 /* The fake plugin. Every object is a small heap struct; every call goes through ENTER, which counts and fails. */
 #include "fake_plugin.h"
 
+#include "fake_profiler.h"
+
 #include <pjrt_c_api.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -804,6 +806,7 @@ const PJRT_Api *GetPjrtApi(void)
 {
     static PJRT_Api table;
     table = full_table();
+    table.extension_start = (PJRT_Extension_Base *)fake_profiler_extension(&control.num_live);
     const char *kind = getenv("FAKE_PLUGIN_TABLE");
     if (!kind) return &table;
     if (!strcmp(kind, "null")) return NULL;
