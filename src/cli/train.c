@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <ct_commit.h>
+
 #include "cli/args.h"
 #include "cli/run.h"
 #include "cli/verb.h"
@@ -53,7 +55,14 @@ int ct_verb_train(int argc, char **argv)
     signal(SIGINT, request_stop);
     signal(SIGTERM, request_stop);
     signal(SIGXFSZ, SIG_IGN); /* a full quota is an error of write, not a death */
-    ct_train_opts opts = {.recipe = recipe, .session = ct_run_recipe_session(&arena, recipe), .stop = &stop_requested};
+    const char **command = CT_ARENA_ARRAY(&arena, const char *, (size_t)argc + 1);
+    command[0] = "ctitan";
+    for (int i = 0; i < argc; i++) command[i + 1] = argv[i];
+    ct_train_opts opts = {
+        .recipe = recipe,
+        .session = ct_run_recipe_session(&arena, recipe),
+        .provenance = {.version = CT_VERSION, .commit = CT_COMMIT, .command = command, .num_command = (size_t)argc + 1},
+        .stop = &stop_requested};
     status = ct_train(&opts);
 out:
     if (status) {

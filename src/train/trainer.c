@@ -491,6 +491,7 @@ static ct_status *run(trainer *t)
     CT_TRY(open_data(t));
     CT_TRY(lock_folder(t));
     CT_TRY(write_recipe(t));
+    CT_TRY(ct_provenance_write(recipe->dump_folder, &t->opts->provenance, &t->opts->session, t->session));
     CT_TRY(make_state(t));
     t->data_state = ct_dataset_state(t->dataset);
     if (recipe->checkpoint.create_seed_checkpoint) return save(t, true);
@@ -502,7 +503,7 @@ static ct_status *run(trainer *t)
     CT_TRY(loop(t));
     tell_left_out(t);
     CT_TRY(print_sample(t));
-    ct_info("Outputs are in %s: metrics.jsonl, recipe.toml%s%s", recipe->dump_folder,
+    ct_info("Outputs are in %s: metrics.jsonl, recipe.toml, environment.json%s%s", recipe->dump_folder,
             recipe->checkpoint.enable ? ", " : "", recipe->checkpoint.enable ? recipe->checkpoint.folder : "");
     return NULL;
 }

@@ -12,12 +12,14 @@
 
 #include <signal.h>
 
+#include "train/provenance.h"
 #include "train/recipe.h"
 #include "train/session.h"
 
 typedef struct ct_train_opts {
     const ct_recipe *recipe;
     ct_session_opts session;
+    ct_provenance provenance;          /* for environment.json */
     const volatile sig_atomic_t *stop; /* not 0: end after the step under way, saving it when checkpoints are on */
 } ct_train_opts;
 
