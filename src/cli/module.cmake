@@ -1,5 +1,5 @@
 # The command sees every module. A verb is a file of this folder and a row in main.c.
-ct_module(cli DEPS plan train checkpoint data tokenizer models optim nn kernels predict autodiff graph pjrt plot formats chips base)
+ct_module(cli DEPS plan generate train checkpoint data tokenizer models optim nn kernels predict autodiff graph pjrt plot formats chips base)
 target_compile_definitions(ct_cli PRIVATE CT_VERSION="${PROJECT_VERSION}")
 add_custom_target(ct_commit BYPRODUCTS ${CMAKE_BINARY_DIR}/commit/ct_commit.h
   COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -DOUTPUT=${CMAKE_BINARY_DIR}/commit/ct_commit.h

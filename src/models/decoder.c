@@ -1,5 +1,6 @@
 /* The forward pass around the blocks: embedding, layers unrolled or scanned, norm, head. */
 #include "graph/ops.h"
+#include "kernels/attention/attention.h"
 #include "models/family.h"
 
 const char *const *ct_model_checkpoint_names(size_t *out_count)
@@ -14,6 +15,28 @@ void ct_model_inputs(const ct_model *model, ct_graph *graph, ct_dtype dtype, ct_
 {
     for (int i = 0; i < model->num_params; i++)
         out_params[i] = ct_input(graph, model->params[i].name, dtype, model->params[i].axes);
+}
+
+ct_tensor *ct__block_attention(ct_tensor *q, ct_tensor *k, ct_tensor *v, const ct_block_context *c)
+{
+    q = ct_checkpoint_name(q, "query");
+    k = ct_checkpoint_name(k, "key");
+    v = ct_rename(ct_checkpoint_name(v, "value"), "seq", "kv_seq");
+    k = ct_rename(k, "seq", "kv_seq");
+    if (c->cache_start) {
+        k = ct_dynamic_update_slice(*c->cache_key, k, "kv_seq", c->cache_start);
+        v = ct_dynamic_update_slice(*c->cache_value, v, "kv_seq", c->cache_start);
+    }
+    if (c->cache_key) {
+        *c->cache_key = k;
+        *c->cache_value = v;
+    }
+    ct_attention_opts opts = {.causal = true,
+                              .positions = c->positions,
+                              .kv_positions = c->kv_positions,
+                              .segments = c->segments,
+                              .kv_segments = c->kv_segments};
+    return ct_checkpoint_name(ct_attention(q, k, v, &opts), "attention_out");
 }
 
 typedef struct layer_scan {
@@ -31,32 +54,38 @@ static void scan_body(ct_graph *graph, void *context, ct_tensor *const *carries,
     ct_scope_pop(graph);
 }
 
-static ct_tensor *layers(const ct_model *model, ct_tensor *const *params, ct_tensor *x, const ct_block_context *context,
-                         const ct_remat_policy *remat)
+static ct_tensor *layers(const ct_model *model, ct_tensor *const *params, ct_tensor *x, ct_block_context *context,
+                         const ct_model_opts *opts)
 {
     static const ct_remat_policy keep_all = {.mode = CT_REMAT_NONE};
     ct_graph *graph = ct_graph_of(x);
     const ct_model_family *family = model->family;
-    if (!remat) remat = &keep_all;
+    const ct_remat_policy *remat = opts && opts->remat ? opts->remat : &keep_all;
+    const ct_model_cache *cache = opts ? opts->cache : NULL;
     if (!model->scan_layers) {
         for (int64_t layer = 0; layer < model->config.num_layers; layer++) {
             ct_scope_push(graph, "layers.%lld", (long long)layer);
             ct_checkpoint_begin(graph, remat);
+            if (cache) {
+                context->cache_key = &cache->keys[layer];
+                context->cache_value = &cache->values[layer];
+            }
             x = family->block(params + layer * family->num_layer_params, ct_checkpoint_name(x, "block_in"), context);
             ct_checkpoint_end(graph);
             ct_scope_pop(graph);
         }
         return x;
     }
+    if (cache) return ct_graph_fail(graph, "model", "a cache of keys and values wants unrolled layers");
     layer_scan scan = {family, context};
-    ct_scan_opts opts = {.axis = "layers",
-                         .num_carries = 1,
-                         .carries = &x,
-                         .num_inputs = family->num_layer_params,
-                         .inputs = params,
-                         .remat = remat};
+    ct_scan_opts scan_opts = {.axis = "layers",
+                              .num_carries = 1,
+                              .carries = &x,
+                              .num_inputs = family->num_layer_params,
+                              .inputs = params,
+                              .remat = remat};
     ct_tensor *result;
-    ct_scan(graph, &opts, scan_body, &scan, &result, NULL);
+    ct_scan(graph, &scan_opts, scan_body, &scan, &result, NULL);
     return result;
 }
 
@@ -84,8 +113,13 @@ ct_tensor *ct_model_hidden(const ct_model *model, ct_tensor *const *params, ct_t
         context.positions = positions;
         context.kv_positions = ct_rename(positions, "seq", "kv_seq");
     }
+    if (opts && opts->cache) {
+        context.positions = positions;
+        context.kv_positions = opts->cache->kv_positions;
+        context.cache_start = opts->cache->start;
+    }
     ct_scope_pop(graph);
-    x = layers(model, params + 1, x, &context, opts ? opts->remat : NULL);
+    x = layers(model, params + 1, x, &context, opts);
     ct_scope_push(graph, "norm");
     int norm = model->num_params - (config->tied ? 1 : 2);
     x = ct_shard(ct_rms_norm(x, params[norm], config->norm_eps), "residual");

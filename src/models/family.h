@@ -10,9 +10,15 @@ typedef struct ct_block_context {
     const ct_model_config *config;
     ct_dtype compute_dtype;
     ct_rope rope;
-    ct_tensor *segments, *kv_segments;   /* s32 [batch seq], [batch kv_seq]; NULL: one document per row */
-    ct_tensor *positions, *kv_positions; /* the same, for attention; NULL: columns are in their order */
+    ct_tensor *segments, *kv_segments;    /* s32 [batch seq], [batch kv_seq]; NULL: one document per row */
+    ct_tensor *positions, *kv_positions;  /* the same, for attention; NULL: columns are in their order */
+    ct_tensor *cache_start;               /* s32: the column of the cache that x begins at; NULL: at its first */
+    ct_tensor **cache_key, **cache_value; /* this layer's, see ct_model_cache; NULL: there is no cache */
 } ct_block_context;
+
+/* Causal attention of a block in this context. q [batch seq heads head_dim], k and v [batch seq kv_heads head_dim], all
+ * rotated as the family wants it; with a cache the earlier keys and values are seen as well. */
+ct_tensor *ct__block_attention(ct_tensor *q, ct_tensor *k, ct_tensor *v, const ct_block_context *context);
 
 /* x [batch seq dim] -> [batch seq dim]. weights: the family's layer parameters in table order, of one layer. */
 typedef ct_tensor *ct_block_fn(ct_tensor *const *weights, ct_tensor *x, const ct_block_context *context);

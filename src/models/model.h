@@ -80,9 +80,22 @@ void ct_model_inputs(const ct_model *model, ct_graph *graph, ct_dtype dtype, ct_
 /* The values that blocks name for activation checkpointing (ct_checkpoint_name). */
 const char *const *ct_model_checkpoint_names(size_t *out_count);
 
+/* Keys and values of earlier columns, so that new tokens are computed alone. Layers must be unrolled.
+ *
+ * A row's tokens stand in columns of the cache, and kv_positions say where each column is in its row; a position later
+ * than any query's hides a column, so what is not written yet and what is padding needs no mask of its own. */
+typedef struct ct_model_cache {
+    ct_tensor *start;           /* s32 scalar: the column of the first of the new tokens. NULL: there are no columns but
+                                   the new ones, and keys and values need not be given */
+    ct_tensor *kv_positions;    /* s32 [batch kv_seq] */
+    ct_tensor **keys, **values; /* [num_layers], each [batch kv_seq kv_heads head_dim] of the compute dtype; the forward
+                                  pass puts those with the new columns in their place */
+} ct_model_cache;
+
 typedef struct ct_model_opts {
     ct_dtype compute_dtype;       /* of activations and of weights in use; 0: the parameters' */
     const ct_remat_policy *remat; /* per layer; NULL: none. Must live as long as the graph */
+    const ct_model_cache *cache;  /* NULL: none */
 } ct_model_opts;
 
 /* tokens, positions s32 [batch seq]; segments s32 [batch seq] or NULL. Result: [batch seq dim] after the last norm. */

@@ -115,23 +115,6 @@ out:
     return status;
 }
 
-static ct_status *put_weights(scorer *s)
-{
-    ct_safetensors *file;
-    CT_TRY(ct_safetensors_dir_open(s->opts->model_folder, &file));
-    ct_status *status = NULL;
-    for (int i = 0; i < s->model->num_params && !status; i++) {
-        ct_array array;
-        status = ct_weights_read(file, s->model, i, &array);
-        if (status) break;
-        status = ct_session_replicate(s->session, &array, &s->arguments[i], 0);
-        ct_array_free(&array);
-    }
-    if (!status) ct_weights_warn_unused(file, s->model);
-    ct_safetensors_close(file);
-    return status;
-}
-
 /* Writes output o under name; a stacked gradient layer by layer. */
 static ct_status *write_output(scorer *s, ct_safetensors_writer *writer, size_t output, const ct_model_param *param)
 {
@@ -205,7 +188,7 @@ static ct_status *run(scorer *s, double *out_loss)
     s->arguments = ct_alloc_zeroed(num_arguments, sizeof(*s->arguments));
     s->outputs = ct_alloc_zeroed(s->num_outputs, sizeof(*s->outputs));
     CT_TRY(ct_session_open(&s->opts->session, &s->session));
-    CT_TRY(put_weights(s));
+    CT_TRY(ct_weights_put(s->opts->model_folder, s->model, CT_DTYPE_F32, s->session, s->arguments));
     const char *kind = ct_device_kind(ct_session_device(s->session, 0));
     s->program.kernels.platform = ct_chip_platform(kind, "cpu");
     s->program.kernels.chip = ct_chip_name(kind);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/convert.h"
 #include "base/log.h"
 #include "base/map.h"
 
@@ -104,4 +105,34 @@ void ct_weights_warn_unused(const ct_safetensors *file, const ct_model *model)
         ct_warning("%zu tensors of the folder are not part of the model and are left out, the first is %s", num_unused,
                    first);
     ct_map_deinit(&used);
+}
+
+static ct_status *put_one(const ct_safetensors *file, const ct_model *model, int index, ct_dtype dtype,
+                          ct_session *session, ct_buffer **out_buffer)
+{
+    ct_array array;
+    CT_TRY(ct_weights_read(file, model, index, &array));
+    if (dtype != array.dtype) {
+        ct_array rounded = ct_array_new(dtype, array.sizes, array.rank);
+        ct_convert_elements(array.dtype, array.data, dtype, rounded.data, ct_array_num_elements(&array));
+        ct_array_free(&array);
+        array = rounded;
+    }
+    ct_status *status = ct_buffer_from_host(ct_session_device(session, 0), &array, NULL, NULL, out_buffer);
+    ct_array_free(&array);
+    return status;
+}
+
+ct_status *ct_weights_put(const char *folder, const ct_model *model, ct_dtype dtype, ct_session *session,
+                          ct_buffer **out_buffers)
+{
+    memset(out_buffers, 0, (size_t)model->num_params * sizeof(*out_buffers));
+    ct_safetensors *file;
+    CT_TRY(ct_safetensors_dir_open(folder, &file));
+    ct_status *status = NULL;
+    for (int i = 0; i < model->num_params && !status; i++)
+        status = put_one(file, model, i, dtype, session, &out_buffers[i]);
+    if (!status) ct_weights_warn_unused(file, model);
+    ct_safetensors_close(file);
+    return status;
 }

@@ -3,7 +3,6 @@
  * Source: "Qwen3 Technical Report", 2025; transformers' Qwen3ForCausalLM; initial weights as in TorchTitan.
  */
 #include "graph/ops.h"
-#include "kernels/attention/attention.h"
 #include "models/qwen3/qwen3.h"
 
 typedef struct qwen3_block {
@@ -38,16 +37,7 @@ static ct_tensor *attention(const qwen3_block *w, ct_tensor *x, const ct_block_c
     ct_tensor *v = ct_linear(x, ct_use(w->wv, dtype));
     q = ct_rope_apply(q, &c->rope);
     k = ct_rope_apply(k, &c->rope);
-    q = ct_checkpoint_name(q, "query");
-    k = ct_checkpoint_name(k, "key");
-    v = ct_checkpoint_name(v, "value");
-    ct_attention_opts opts = {.causal = true,
-                              .positions = c->positions,
-                              .kv_positions = c->kv_positions,
-                              .segments = c->segments,
-                              .kv_segments = c->kv_segments};
-    ct_tensor *o = ct_attention(q, ct_rename(k, "seq", "kv_seq"), ct_rename(v, "seq", "kv_seq"), &opts);
-    o = ct_checkpoint_name(o, "attention_out");
+    ct_tensor *o = ct__block_attention(q, k, v, c);
     return ct_linear(o, ct_use(w->wo, dtype)); /* contracts heads and head_dim */
 }
 
