@@ -2,6 +2,7 @@
 #include "cli/args.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,13 @@ static ct_status *set_flag(const ct_flag *flag, const char *text)
     }
     char *end;
     errno = 0;
+    if (flag->type == CT_FLAG_NUMBER) {
+        double value = strtod(text, &end);
+        if (!*text || *end || errno || !isfinite(value))
+            return ct_error(CT_CODE_INVALID_ARGUMENT, "--%s must be a number, found \"%s\"", flag->name, text);
+        *(double *)flag->value = value;
+        return NULL;
+    }
     long long value = strtoll(text, &end, 10);
     if (!*text || *end || errno)
         return ct_error(CT_CODE_INVALID_ARGUMENT, "--%s must be a whole number, found \"%s\"", flag->name, text);
@@ -94,7 +102,9 @@ static ct_status *take_flag(const ct_args *args, int argc, char **argv, int *out
     if (flag->type == CT_FLAG_BOOL) return set_flag(flag, "true");
     if (argc < 2)
         return ct_error(CT_CODE_INVALID_ARGUMENT, "--%s needs a value: --%s=%s", flag->name, flag->name,
-                        flag->type == CT_FLAG_INT ? "8" : "TEXT");
+                        flag->type == CT_FLAG_INT      ? "8"
+                        : flag->type == CT_FLAG_NUMBER ? "0.5"
+                                                       : "TEXT");
     *out_used = 2;
     return set_flag(flag, argv[1]);
 }

@@ -9,10 +9,11 @@
 #include "base/status.h"
 
 typedef enum ct_flag_type {
-    CT_FLAG_TEXT, /* const char * */
-    CT_FLAG_INT,  /* int64_t */
-    CT_FLAG_BOOL, /* bool; --name, --name=true, --name=false */
-    CT_FLAG_LIST, /* ct_flag_list; may be given again and again */
+    CT_FLAG_TEXT,   /* const char * */
+    CT_FLAG_INT,    /* int64_t */
+    CT_FLAG_NUMBER, /* double */
+    CT_FLAG_BOOL,   /* bool; --name, --name=true, --name=false */
+    CT_FLAG_LIST,   /* ct_flag_list; may be given again and again */
 } ct_flag_type;
 
 typedef struct ct_flag_list {

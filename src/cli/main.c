@@ -10,6 +10,7 @@ static const ct_verb verbs[] = {
     {"check", "check a recipe and build its program, without a device", ct_verb_check},
     {"plan", "compile a recipe for TPUs that need not be here: does it fit, how long will a step take", ct_verb_plan},
     {"score", "log-likelihoods, logits and gradients of a Hugging Face folder on given tokens", ct_verb_score},
+    {"generate", "continue or answer a text with a Hugging Face folder's model", ct_verb_generate},
     {"convert", "weights from saved steps to Hugging Face folders, and back", ct_verb_convert},
     {"tokenize", "text to token ids, or back", ct_verb_tokenize},
     {"tokenizer", "learn a tokenizer from text", ct_verb_tokenizer},

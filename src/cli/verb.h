@@ -16,8 +16,8 @@ typedef struct ct_verb {
     ct_verb_function *run;
 } ct_verb;
 
-ct_verb_function ct_verb_check, ct_verb_convert, ct_verb_devices, ct_verb_plan, ct_verb_plot, ct_verb_score,
-    ct_verb_tokenize, ct_verb_tokenizer, ct_verb_train;
+ct_verb_function ct_verb_check, ct_verb_convert, ct_verb_devices, ct_verb_generate, ct_verb_plan, ct_verb_plot,
+    ct_verb_score, ct_verb_tokenize, ct_verb_tokenizer, ct_verb_train;
 
 /* Prints "ctitan VERB: message" to stderr, frees the status, returns CT_EXIT_FAILED; OK for NULL. */
 int ct_verb_fail(const char *verb, ct_status *status);
