@@ -1,38 +1,12 @@
 /* Bytes up to the first NUL are a tokenizer.json, the rest is text. What loads must encode any text to ids of its
  * vocabulary, the same with and without ranges and when special tokens are text, and decode them.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "tokenizer/fuzzing.h"
 #include "tokenizer/readers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-static void check(const ct_tokenizer *tokenizer, const char *text, size_t length, ct_tokenizer_encode_opts opts)
-{
-    int32_t *ids, *again;
-    size_t num_ids, num_again;
-    ct_token_range *ranges;
-    ct_status *status = ct_tokenizer_encode(tokenizer, text, length, &opts, &ids, &num_ids);
-    opts.out_ranges = &ranges;
-    ct_status *second = ct_tokenizer_encode(tokenizer, text, length, &opts, &again, &num_again);
-    if (ct_status_code(status) != ct_status_code(second)) abort();
-    if (status) { /* a character that has no token, a regular expression without an end */
-        ct_status_free(status);
-        ct_status_free(second);
-        return;
-    }
-    if (num_ids != num_again || memcmp(ids, again, num_ids * sizeof(*ids)) != 0) abort();
-    ct_str decoded;
-    ct_str_init(&decoded);
-    for (size_t i = 0; i < num_ids; i++)
-        if (ids[i] < 0 || ranges[i].begin > ranges[i].end || ranges[i].end > length) abort();
-    ct_status_free(ct_tokenizer_decode(tokenizer, ids, num_ids, &decoded)); /* a template's id may be beyond */
-    ct_str_deinit(&decoded);
-    free(ids);
-    free(again);
-    free(ranges);
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
@@ -45,8 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     }
     const char *text = (const char *)bytes + json_length;
     size_t length = size - json_length;
-    check(tokenizer, text, length, (ct_tokenizer_encode_opts){0});
-    check(tokenizer, text, length, (ct_tokenizer_encode_opts){.add_special_tokens = true, .special_as_text = true});
+    ct_fuzz_tokenizer(tokenizer, text, length);
     ct_tokenizer_free(tokenizer);
     return 0;
 }
