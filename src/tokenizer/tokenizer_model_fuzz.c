@@ -1,6 +1,7 @@
 /* The vocabularies that are no tokenizer.json. The first byte chooses: 's' SentencePiece's tokenizer.model, 't'
  * tiktoken's ranks, 'k' Mistral's tekken.json. The next two are the file's length, the lower first; the rest of the
- * bytes are text.
+ * bytes are text. A rank file loads only with as many ranks as
+ * a known model has, so of small ones the reading alone is tried.
  */
 #include "tokenizer/fuzzing.h"
 #include "tokenizer/readers.h"
