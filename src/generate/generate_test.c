@@ -52,7 +52,7 @@ static world open_world(const char *family_name)
     config.head_dim = 12;
     config.ffn_dim = 80;
     config.vocab_size = 131;
-    config.max_seq_len = 128;
+    config.max_seq_len = 1024;
     ct_session_opts opts = {.plugin = {.path = getenv("CTITAN_PLUGIN_PATH")}};
     expect_ok(ct_session_open(&opts, &w.session));
     expect_ok(ct_model_new(family, &config, false, &w.model));
@@ -166,6 +166,26 @@ static void test_greedy_llama3(void **state)
     check_greedy("llama3");
 }
 
+/* Keys enough for attention block by block, and blocks that one row has nothing but padding in. */
+static void test_long_prompt(void **state)
+{
+    (void)state;
+    world w = open_world("llama3");
+    record r;
+    int32_t ids[600];
+    for (size_t i = 0; i < CT_COUNT(ids); i++) ids[i] = (int32_t)((i * 37 + i / 11) % 131);
+    const ct_prompt prompts[2] = {{ids, CT_COUNT(ids)}, {IDS, 5}};
+    ct_generation want = greedy(8, &r);
+    want.prompts = prompts;
+    want.num_prompts = 2;
+    expect_ok(ct_generate(w.generator, &want));
+    for (size_t row = 0; row < 2; row++) {
+        assert_int_equal(r.counts[row], 8);
+        expect_argmax(&w, &prompts[row], r.ids[row], r.counts[row]);
+    }
+    close_world(&w);
+}
+
 static void test_greedy_qwen3(void **state)
 {
     (void)state;
@@ -205,9 +225,9 @@ static void test_refusals(void **state)
     const ct_prompt none = {IDS, 0}, foreign = {(const int32_t[]){1, 131}, 2};
     ct_generation want = greedy(0, &r);
     expect_error(ct_generate(w.generator, &want), CT_CODE_INVALID_ARGUMENT, "max-tokens must be at least 1, found 0");
-    want = greedy(112, &r);
+    want = greedy(1008, &r);
     expect_error(ct_generate(w.generator, &want), CT_CODE_INVALID_ARGUMENT,
-                 "prompt 2 of 17 tokens and 112 new ones exceed the model's longest sequence, 128");
+                 "prompt 2 of 17 tokens and 1008 new ones exceed the model's longest sequence, 1024");
     want = greedy(4, &r);
     want.prompts = &none;
     want.num_prompts = 1;
@@ -223,10 +243,8 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_greedy_llama3),
-        cmocka_unit_test(test_greedy_qwen3),
-        cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_greedy_llama3), cmocka_unit_test(test_greedy_qwen3), cmocka_unit_test(test_long_prompt),
+        cmocka_unit_test(test_stops),         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
