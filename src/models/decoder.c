@@ -127,12 +127,16 @@ ct_tensor *ct_model_hidden(const ct_model *model, ct_tensor *const *params, ct_t
     return x;
 }
 
+int ct_model_head_index(const ct_model *model)
+{
+    return model->config.tied ? 0 : model->num_params - 1;
+}
+
 ct_tensor *ct_model_head(const ct_model *model, ct_tensor *const *params, const ct_model_opts *opts)
 {
     ct_graph *graph = ct_graph_of(params[0]);
     ct_scope_push(graph, "head");
-    ct_tensor *weight =
-        ct_use(model->config.tied ? params[0] : params[model->num_params - 1], compute_dtype(params, opts));
+    ct_tensor *weight = ct_use(params[ct_model_head_index(model)], compute_dtype(params, opts));
     ct_scope_pop(graph);
     return weight;
 }

@@ -101,6 +101,8 @@ typedef struct ct_model_opts {
 /* tokens, positions s32 [batch seq]; segments s32 [batch seq] or NULL. Result: [batch seq dim] after the last norm. */
 ct_tensor *ct_model_hidden(const ct_model *model, ct_tensor *const *params, ct_tensor *tokens, ct_tensor *positions,
                            ct_tensor *segments, const ct_model_opts *opts);
+/* Which parameter the head's weight is: the embedding where they are tied. */
+int ct_model_head_index(const ct_model *model);
 /* The head's weight [vocab dim] in use, in the compute dtype: what ct_linear_cross_entropy takes with hidden. */
 ct_tensor *ct_model_head(const ct_model *model, ct_tensor *const *params, const ct_model_opts *opts);
 /* hidden -> [batch seq vocab], in the compute dtype. */

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "autodiff/grad.h"
 #include "base/alloc.h"
@@ -18,6 +19,38 @@ typedef struct step_builder {
     ct_tensor *num_valid;
 } step_builder;
 
+static void pass_through(ct_graph *graph, void *context, ct_tensor *const *inputs, ct_tensor **out_outputs)
+{
+    (void)graph;
+    (void)context;
+    memcpy(out_outputs, inputs, 2 * sizeof(*inputs));
+}
+
+static void await_both(ct_graph *graph, void *context, ct_tensor *const *inputs, ct_tensor *const *outputs,
+                       ct_tensor *const *cotangents, ct_tensor **out_gradients)
+{
+    (void)graph;
+    (void)context;
+    (void)inputs;
+    (void)outputs;
+    if (cotangents[0] && cotangents[1]) {
+        ct_optimization_barrier(2, cotangents, out_gradients);
+    } else {
+        memcpy(out_gradients, cotangents, 2 * sizeof(*cotangents));
+    }
+}
+
+/* Lets the backward pass enter the layers only when the head's gradient is reduced. Nothing else waits for that
+ * gradient before the optimizer, so XLA leaves it whole, as large as the vocabulary, through all layers. */
+static void reduce_head_first(ct_graph *graph, const ct_model *model, ct_tensor **hidden, ct_tensor **params)
+{
+    int head = ct_model_head_index(model);
+    ct_tensor *tied[2] = {*hidden, params[head]};
+    ct_custom_vjp(graph, 2, tied, 2, tied, pass_through, await_both, NULL);
+    *hidden = tied[0];
+    params[head] = tied[1];
+}
+
 /* The sum of the losses of all labels. batch: tokens, labels, positions, segments, each [batch seq]. */
 static ct_tensor *loss_sum(ct_graph *graph, const step_builder *builder, ct_tensor *const *batch,
                            const ct_remat_policy *remat)
@@ -26,7 +59,12 @@ static ct_tensor *loss_sum(ct_graph *graph, const step_builder *builder, ct_tens
     ct_model_opts opts = {.compute_dtype = builder->opts->compute_dtype, .remat = remat};
     ct_tensor *segments = builder->opts->document_mask ? batch[3] : NULL;
     ct_tensor *hidden = ct_model_hidden(model, builder->params, batch[0], batch[2], segments, &opts);
-    ct_tensor *head = ct_model_head(model, builder->params, &opts);
+    size_t params_size = (size_t)model->num_params * sizeof(ct_tensor *);
+    ct_tensor **params = memcpy(ct_alloc(params_size), builder->params, params_size);
+    const ct_parallel *parallel = ct_parallel_of(graph);
+    if (parallel && !parallel->reduce_once) reduce_head_first(graph, model, &hidden, params);
+    ct_tensor *head = ct_model_head(model, params, &opts);
+    free(params);
     ct_scope_push(graph, "loss");
     ct_tensor *sum = ct_linear_cross_entropy_sum(hidden, head, batch[1], NULL);
     ct_scope_pop(graph);
