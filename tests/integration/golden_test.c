@@ -70,7 +70,7 @@ static const char *const REMAT[] = {"",
                                     (PORTABLE " --activation_checkpoint.mode=none "
                                               "--kernels.loss=portable --loss_kernel.loss_b_block_size=20"),
                                     "--kernels.loss=portable --loss_kernel.loss_v_block_size=24",
-                                    PORTABLE " --activation_checkpoint.mode=full"};
+                                    (PORTABLE " --activation_checkpoint.mode=full")};
 
 static ct_test_run start_training(const char *model, const char *family, const char *dump_folder, bool scan,
                                   const char *remat)
