@@ -4,30 +4,14 @@
  */
 #include <math.h>
 
-#include "base/str.h"
 #include "support.h"
 
 #define DATA CT_SOURCE_DIR "/tests/data/"
-enum { VOCAB = 320, NUM_DOCUMENTS = 12 };
-
 static const char *recipe(void)
 {
     char *path = ct_test_path("recipe.toml");
     if (ct_path_exists(path)) return path;
-    ct_test_write(ct_test_path("model/config.json"),
-                  "{\"model_type\": \"llama\", \"hidden_size\": 32, \"num_hidden_layers\": 2, "
-                  "\"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"intermediate_size\": 48, "
-                  "\"vocab_size\": %d, \"max_position_embeddings\": 256, \"rope_theta\": 10000}\n",
-                  VOCAB);
-    ct_str lines;
-    ct_str_init(&lines);
-    for (int i = 0; i < NUM_DOCUMENTS; i++) {
-        ct_str_append(&lines, "{\"text\":\"");
-        for (int c = 0; c < 5 + i * 37 % 29; c++) ct_str_append_char(&lines, (char)('a' + (i * 7 + c * c) % 26));
-        ct_str_append(&lines, "\"}\n");
-    }
-    ct_test_write(ct_test_path("documents.jsonl"), "%s", lines.data);
-    ct_str_deinit(&lines);
+    ct_test_documents();
     ct_test_write(path,
                   "[model]\nname = \"llama3\"\nflavor = \"%s\"\n"
                   "[training]\nlocal_batch_size = %d\nseq_len = 64\nsteps = 1\ndataset_path = \"%s\"\n"
@@ -35,7 +19,7 @@ static const char *recipe(void)
                   "[dataloader]\nshuffle = false\nrepeat = false\npacking = \"none\"\n"
                   "[optimizer]\nlr = 1e-2\n[lr_scheduler]\nwarmup_steps = 0\ndecay_ratio = 0.0\n"
                   "[metrics]\nlog_freq = 1\n",
-                  ct_test_path("model"), NUM_DOCUMENTS, ct_test_path("documents.jsonl"));
+                  ct_test_path("model"), CT_TEST_NUM_DOCUMENTS, ct_test_path("documents.jsonl"));
     return path;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/str.h"
 
 enum { MAX_ARGUMENTS = 64, TIMEOUT_S = 300 };
 
@@ -318,6 +319,23 @@ void ct_test_same_checkpoints(const char *folder_a, const char *folder_b, int64_
     free(info_b);
     ct_checkpoint_close(a);
     ct_checkpoint_close(b);
+}
+
+void ct_test_documents(void)
+{
+    ct_test_write(ct_test_path("model/config.json"),
+                  "{\"model_type\": \"llama\", \"hidden_size\": 32, \"num_hidden_layers\": 2, "
+                  "\"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"intermediate_size\": 48, "
+                  "\"vocab_size\": 320, \"max_position_embeddings\": 256, \"rope_theta\": 10000}\n");
+    ct_str lines;
+    ct_str_init(&lines);
+    for (int i = 0; i < CT_TEST_NUM_DOCUMENTS; i++) {
+        ct_str_append(&lines, "{\"text\":\"");
+        for (int c = 0; c < 5 + i * 37 % 29; c++) ct_str_append_char(&lines, (char)('a' + (i * 7 + c * c) % 26));
+        ct_str_append(&lines, "\"}\n");
+    }
+    ct_test_write(ct_test_path("documents.jsonl"), "%s", lines.data);
+    ct_str_deinit(&lines);
 }
 
 /* ---- PyTorch's values ---- */

@@ -79,6 +79,11 @@ typedef struct ct_test_step {
 ct_test_step *ct_test_metrics(const char *dump_folder, size_t *out_count);
 ct_test_step *ct_test_validations(const char *dump_folder, size_t *out_count);
 
+/* Writes model/, the configuration of a small Llama, and documents.jsonl, texts of 5 to 33 letters, to the test's
+ * folder. */
+#define CT_TEST_NUM_DOCUMENTS 12
+void ct_test_documents(void);
+
 /* ---- PyTorch's values of tests/golden; tolerances are those of its README.md ---- */
 
 #define CT_TEST_FORWARD    1e-5
