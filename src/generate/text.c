@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "formats/json.h"
 #include "generate/stops.h"
+#include "models/config.h"
 #include "tokenizer/chat_template.h"
 #include "tokenizer/tokenizer.h"
 
@@ -90,6 +91,9 @@ static ct_status *on_token(void *context, size_t index, int32_t id, bool *out_st
 static ct_status *prepare(writer *w)
 {
     const ct_generate_text_opts *opts = w->opts;
+    const ct_model_family *family;
+    ct_model_config config; /* a folder that is no model's is told as such, not by the tokenizer that it lacks */
+    CT_TRY(ct_model_config_read(opts->model_folder, &family, &config));
     CT_TRY(ct_tokenizer_open(tokenizer_path(opts), &w->tokenizer));
     CT_TRY(ct_stop_ids_read(opts->model_folder, w->tokenizer, &w->stop_ids));
     if (opts->chat) CT_TRY(ct_chat_template_open(tokenizer_path(opts), &w->chat_template));

@@ -185,6 +185,9 @@ ct_status *ct_model_config_read(const char *folder, const ct_model_family **out_
     char *path = ct_path_join(folder, "config.json");
     ct_json *json = NULL;
     ct_status *status = ct_json_read(path, &json);
+    if (status && ct_status_code(status) == CT_CODE_NOT_FOUND)
+        status =
+            ct_status_note(status, "a Hugging Face folder is wanted; of a run's checkpoint ctitan convert makes one");
     if (!status) status = read_config(ct_json_root(json), path, out_family, out_config);
     ct_json_free(json);
     free(path);
