@@ -47,7 +47,7 @@ ct_status *ct_predict_torus(const ct_chip *chip, const char *shape, int64_t num_
         if (slice.chip != chip)
             return ct_error(CT_CODE_INVALID_ARGUMENT, "the topology must be of the chip %s, found \"%s\"", chip->name,
                             shape);
-        memcpy(sizes, slice.sizes, sizeof(slice.sizes));
+        memcpy(sizes, slice.sizes, (size_t)slice.num_axes * sizeof(sizes[0]));
     } else if (num_devices < 1 || num_devices % per_chip || num_devices > chip->max_slice_devices ||
                !find_shape(chip, num_devices / per_chip, sizes)) {
         return ct_error(CT_CODE_INVALID_ARGUMENT,

@@ -168,7 +168,7 @@ static void test_mistakes(void **state)
     ct_test_fails(2, "it wants --chat", "generate " TINY "--system=x");
     ct_test_fails(2, "--dtype must be float32 or bfloat16", "generate " TINY "--dtype=int8");
     ct_test_fails(1, "exceed the model's longest sequence, 128", "generate " TINY "--max-tokens=128");
-    ct_test_fails(1, "ctitan convert makes one", "generate --prompt=A --model=%s", ct_test_path(""));
+    ct_test_fails(1, "ctitan convert makes one", "generate --prompt=A --model=%s", ct_test_path("."));
     ct_test_fails(1, "has no tokenizer", "generate --model=" CT_TEST_GOLDEN "/llama3_tiny --prompt=A");
     ct_test_fails(1, "a stop text must have at least one character", "generate " TINY "--stop=");
 }
