@@ -361,7 +361,7 @@ static void test_refusals(void **state)
     expect_refused(&c, CT_DTYPE_BF16, &kernels, "loss_kernel: the gradient of hidden states in blocks of 4096 rows, ");
     kernels.loss_blocks = (ct_loss_blocks){.vocab = 4096};
     expect_refused(&c, CT_DTYPE_BF16, &kernels,
-                   " MiB of vector memory at dim 4096, and a kernel may take 64 MiB; set "
+                   " MiB of vector memory at dim 4096, and a kernel may take 63 MiB; set "
                    "loss_b_block_size, loss_h_block_size, loss_v_block_size to ");
     kernels = kernels_of(&c);
     expect_refused(&c, CT_DTYPE_F16, &kernels, "takes bf16 and f32, found f16");

@@ -59,6 +59,18 @@ static const splash_case CASES[] = {
      .causal = true,
      .dtype = F32,
      .blocks = {.q = 128, .kv = 256, .kv_compute = 128, .q_dkv = 256, .kv_dkv = 384, .kv_dkv_compute = 128}},
+    {.name = "causal, parts of blocks on the diagonal",
+     .seq = 600,
+     .heads = 2,
+     .kv_heads = 1,
+     .causal = true,
+     .dtype = F32,
+     .blocks = {.q = 256, .kv = 256, .kv_compute = 128, .q_dkv = 384, .kv_dkv = 384, .kv_dkv_compute = 128}},
+    {.name = "causal, parts of blocks, more queries than keys",
+     .seq = 600,
+     .kv_seq = 300,
+     .causal = true,
+     .blocks = {.q = 256, .kv = 256, .kv_compute = 128, .q_dkv = 256, .kv_dkv = 256, .kv_dkv_compute = 128}},
     {.name = "causal, separate backward",
      .seq = 500,
      .heads = 4,
@@ -510,7 +522,7 @@ static void test_refusals(void **state)
     kernels.chip = "tpu7x";
     kernels.attention_blocks = (ct_attention_blocks){.q = 4096, .kv = 2048, .kv_compute = 2048};
     expect_refused(&c, CT_DTYPE_BF16, &kernels,
-                   "takes 87 MiB of vector memory at head_dim 256, and a kernel may take 64 MiB; set sa_block_q, "
+                   "takes 87 MiB of vector memory at head_dim 256, and a kernel may take 63 MiB; set sa_block_q, "
                    "sa_block_kv, sa_block_kv_compute to 2048, 2048, 2048");
     kernels.attention_blocks = (ct_attention_blocks){.q_dkv = 4096, .kv_dkv = 4096, .kv_dkv_compute = 4096};
     expect_refused(&c, CT_DTYPE_BF16, &kernels, "set sa_block_q_dkv, sa_block_kv_dkv, sa_block_kv_dkv_compute to ");
@@ -563,7 +575,7 @@ static void test_auto(void **state)
     kernels = (ct_kernels){
         .platform = "tpu", .chip = "tpu7x", .attention_blocks = {.q = 2048, .kv = 2048, .kv_compute = 2048}};
     expect_refused(&c, F32, &kernels,
-                   "and a kernel may take 64 MiB; set sa_block_q, sa_block_kv, sa_block_kv_compute to ");
+                   "and a kernel may take 63 MiB; set sa_block_q, sa_block_kv, sa_block_kv_compute to ");
 }
 
 static double flops_of(const splash_case *c, int call)

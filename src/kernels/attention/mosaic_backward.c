@@ -111,9 +111,10 @@ static void attend_back(ct_mosaic *k, void *context, bool masked)
 {
     const backward *b = context;
     const ct__splash *s = b->pair.splash;
-    int64_t rows = b->q_block, keys = b->compute, dim = s->head_dim;
+    int64_t keys = b->compute, dim = s->head_dim;
     for (int64_t offset = 0; offset < b->kv_block; offset += keys) {
-        ct_mosaic_value q = ct_mosaic_load(k, b->q, NULL, 0, rows, 0, dim);
+        int64_t first = masked ? ct__splash_first_query(&b->pair, offset) : 0, rows = b->q_block - first;
+        ct_mosaic_value q = ct_mosaic_load(k, b->q, NULL, first, rows, 0, dim);
         ct_mosaic_value key = ct_mosaic_load(k, b->k, NULL, offset, keys, 0, dim);
         ct_mosaic_value scores = ct_mosaic_matmul(k, key, 1, q, 1), bent = {0};
         double unit = s->scale;
@@ -121,22 +122,23 @@ static void attend_back(ct_mosaic *k, void *context, bool masked)
             scores = bent = ct_mosaic_tanh(k, ct_mosaic_mul(k, scores, ct_mosaic_float(k, unit / s->soft_cap)));
             unit = s->soft_cap;
         }
-        ct_mosaic_value lse = ct_mosaic_load(k, b->lse, NULL, 0, 1, 0, rows);
+        ct_mosaic_value lse = ct_mosaic_load(k, b->lse, NULL, 0, 1, first, rows);
         ct_mosaic_value above = ct_mosaic_mul(k, scores, ct_mosaic_float(k, unit * CT__LOG2E));
         ct_mosaic_value p = ct_mosaic_exp2(k, ct_mosaic_sub(k, above, lse));
-        if (masked) p = ct_mosaic_select(k, ct__splash_mask(k, &b->pair, offset, keys), p, ct_mosaic_float(k, 0));
-        ct_mosaic_value d_out = ct_mosaic_load(k, b->d_out, NULL, 0, rows, 0, dim);
+        if (masked)
+            p = ct_mosaic_select(k, ct__splash_mask(k, &b->pair, first, offset, keys), p, ct_mosaic_float(k, 0));
+        ct_mosaic_value d_out = ct_mosaic_load(k, b->d_out, NULL, first, rows, 0, dim);
         if (b->dv.id)
             add_to(k, b->dv, NULL, offset, ct_mosaic_matmul(k, ct_mosaic_convert(k, p, s->element), 1, d_out, 0));
         ct_mosaic_value v = ct_mosaic_load(k, b->v, NULL, offset, keys, 0, dim);
         ct_mosaic_value d_p = ct_mosaic_matmul(k, v, 1, d_out, 1);
-        ct_mosaic_value delta = ct_mosaic_load(k, b->delta, NULL, 0, 1, 0, rows);
+        ct_mosaic_value delta = ct_mosaic_load(k, b->delta, NULL, 0, 1, first, rows);
         ct_mosaic_value ds = ct_mosaic_mul(k, p, ct_mosaic_sub(k, d_p, delta));
         if (bent.id) ds = ct_mosaic_sub(k, ds, ct_mosaic_mul(k, ct_mosaic_mul(k, ds, bent), bent));
         ds = ct_mosaic_convert(k, ds, s->element);
         if (b->dk.id) add_to(k, b->dk, NULL, offset, ct_mosaic_matmul(k, ds, 1, q, 0));
         ct_mosaic_value place = b->dq.id ? dq_place(k, b) : b->dq;
-        if (b->dq.id) add_to(k, b->dq, &place, 0, ct_mosaic_matmul(k, ds, 0, key, 0));
+        if (b->dq.id) add_to(k, b->dq, &place, first, ct_mosaic_matmul(k, ds, 0, key, 0));
     }
 }
 

@@ -44,31 +44,32 @@ static void attend(ct_mosaic *k, void *context, bool masked)
 {
     const forward *f = context;
     const ct__splash *s = f->pair.splash;
-    int64_t rows = s->blocks.q, keys = s->blocks.kv_compute, dim = s->head_dim, lanes = CT_MOSAIC_LANES;
+    int64_t keys = s->blocks.kv_compute, dim = s->head_dim, lanes = CT_MOSAIC_LANES;
     ct_mosaic_value unit = ct_mosaic_float(k, f->unit * CT__LOG2E);
     for (int64_t offset = 0; offset < s->blocks.kv; offset += keys) {
-        ct_mosaic_value q = ct_mosaic_load(k, f->q, NULL, 0, rows, 0, dim);
+        int64_t first = masked ? ct__splash_first_query(&f->pair, offset) : 0, rows = s->blocks.q - first;
+        ct_mosaic_value q = ct_mosaic_load(k, f->q, NULL, first, rows, 0, dim);
         ct_mosaic_value key = ct_mosaic_load(k, f->k, NULL, offset, keys, 0, dim);
         ct_mosaic_value scores = ct_mosaic_matmul(k, q, 1, key, 1);
         if (s->soft_cap > 0)
             scores = ct_mosaic_tanh(k, ct_mosaic_mul(k, scores, ct_mosaic_float(k, s->scale / s->soft_cap)));
         if (masked)
-            scores = ct_mosaic_select(k, ct__splash_mask(k, &f->pair, offset, keys), scores,
+            scores = ct_mosaic_select(k, ct__splash_mask(k, &f->pair, first, offset, keys), scores,
                                       ct_mosaic_float(k, CT__SPLASH_HIDDEN));
-        ct_mosaic_value old = ct_mosaic_load(k, f->max, NULL, 0, rows, 0, lanes);
+        ct_mosaic_value old = ct_mosaic_load(k, f->max, NULL, first, rows, 0, lanes);
         ct_mosaic_value max = ct_mosaic_max(k, old, ct_mosaic_row_max(k, scores));
         ct_mosaic_value above = ct_mosaic_sub(k, scores, ct_mosaic_widen(k, max, keys));
         ct_mosaic_value p = ct_mosaic_exp2(k, ct_mosaic_mul(k, above, unit));
         ct_mosaic_value fade = ct_mosaic_exp2(k, ct_mosaic_mul(k, ct_mosaic_sub(k, old, max), unit));
-        ct_mosaic_value total = ct_mosaic_mul(k, fade, ct_mosaic_load(k, f->total, NULL, 0, rows, 0, lanes));
+        ct_mosaic_value total = ct_mosaic_mul(k, fade, ct_mosaic_load(k, f->total, NULL, first, rows, 0, lanes));
         total = ct_mosaic_add(k, total, ct_mosaic_row_sum(k, p));
-        ct_mosaic_store(k, max, f->max, NULL, 0, 0);
-        ct_mosaic_store(k, total, f->total, NULL, 0, 0);
+        ct_mosaic_store(k, max, f->max, NULL, first, 0);
+        ct_mosaic_store(k, total, f->total, NULL, first, 0);
         ct_mosaic_value v = ct_mosaic_load(k, f->v, NULL, offset, keys, 0, dim);
         ct_mosaic_value mixed = ct_mosaic_matmul(k, ct_mosaic_convert(k, p, s->element), 1, v, 0);
-        ct_mosaic_value sum = ct_mosaic_load(k, f->sum, NULL, 0, rows, 0, dim);
+        ct_mosaic_value sum = ct_mosaic_load(k, f->sum, NULL, first, rows, 0, dim);
         sum = ct_mosaic_mul(k, sum, ct_mosaic_widen(k, fade, dim));
-        ct_mosaic_store(k, ct_mosaic_add(k, sum, mixed), f->sum, NULL, 0, 0);
+        ct_mosaic_store(k, ct_mosaic_add(k, sum, mixed), f->sum, NULL, first, 0);
     }
 }
 

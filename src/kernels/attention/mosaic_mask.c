@@ -180,14 +180,25 @@ static ct_mosaic_value positions(ct_mosaic *k, const ct__splash_pair *pair, cons
     return ct_mosaic_add(k, ct_mosaic_iota(k, rows, columns, side->along_rows ? 0 : 1), first);
 }
 
-ct_mosaic_value ct__splash_mask(ct_mosaic *k, const ct__splash_pair *pair, int64_t offset, int64_t num_keys)
+int64_t ct__splash_first_query(const ct__splash_pair *pair, int64_t offset)
+{
+    const ct__splash *s = pair->splash;
+    bool is_plain = s->causal && !is_local(s) && !s->segments && !s->q_positions && !s->kv_positions;
+    /* with more blocks of queries than of keys, the last keys' padding is masked off the diagonal, too */
+    bool is_square = pair->q.block == pair->kv.block && pair->q.num_blocks <= pair->kv.num_blocks;
+    return is_plain && is_square ? offset : 0;
+}
+
+ct_mosaic_value ct__splash_mask(ct_mosaic *k, const ct__splash_pair *pair, int64_t first, int64_t offset,
+                                int64_t num_keys)
 {
     const ct__splash *s = pair->splash;
     const ct__splash_side *q = &pair->q, *kv = &pair->kv;
-    int64_t rows = q->along_rows ? q->block : num_keys, columns = q->along_rows ? num_keys : q->block;
+    int64_t num_queries = q->block - first;
+    int64_t rows = q->along_rows ? num_queries : num_keys, columns = q->along_rows ? num_keys : num_queries;
     ct_mosaic_value seen = {0};
     if (s->causal || is_local(s)) {
-        ct_mosaic_value query = positions(k, pair, q, 0, rows, columns);
+        ct_mosaic_value query = positions(k, pair, q, first, rows, columns);
         ct_mosaic_value key = positions(k, pair, kv, offset, rows, columns);
         if (s->causal) seen = ct_mosaic_compare(k, CT_MOSAIC_LE, key, query);
         if (is_local(s)) seen = ct_mosaic_and(k, seen, before(k, query, key, s->window));
@@ -195,7 +206,7 @@ ct_mosaic_value ct__splash_mask(ct_mosaic *k, const ct__splash_pair *pair, int64
     }
     if (s->segments)
         seen = ct_mosaic_and(k, seen,
-                             ct_mosaic_compare(k, CT_MOSAIC_EQ, part(k, q, q->segments, 0, rows, columns),
+                             ct_mosaic_compare(k, CT_MOSAIC_EQ, part(k, q, q->segments, first, rows, columns),
                                                part(k, kv, kv->segments, offset, rows, columns)));
     if (is_padded(s)) {
         ct_mosaic_value start = ct_mosaic_mul(k, kv->index, ct_mosaic_int(k, kv->block));

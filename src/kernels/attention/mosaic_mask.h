@@ -42,8 +42,14 @@ ct_mosaic_value ct__splash_shown(ct_mosaic *k, const ct__splash_pair *pair, cons
 typedef void ct__splash_body(ct_mosaic *k, void *context, bool masked);
 void ct__splash_visit(ct_mosaic *k, const ct__splash_pair *pair, ct__splash_body *body, void *context);
 
-/* i1 [rows columns] of the part of the pair's scores that begins at key `offset` of the block and has num_keys keys.
- * {0} when everything is seen. */
-ct_mosaic_value ct__splash_mask(ct_mosaic *k, const ct__splash_pair *pair, int64_t offset, int64_t num_keys);
+/* The first query of a masked pair's block that may see the key at `offset` of its block, as far as sizes tell: under a
+ * plain causal mask, in blocks of one size, only pairs on the diagonal are masked, and queries before a key do not see
+ * it. 0 under any other mask. */
+int64_t ct__splash_first_query(const ct__splash_pair *pair, int64_t offset);
+
+/* i1 [rows columns] of the part of the pair's scores that begins at query `first` and key `offset` of their blocks and
+ * has all queries from there on and num_keys keys. {0} when everything is seen. */
+ct_mosaic_value ct__splash_mask(ct_mosaic *k, const ct__splash_pair *pair, int64_t first, int64_t offset,
+                                int64_t num_keys);
 
 #endif

@@ -179,10 +179,14 @@ int64_t ct_mosaic_buffer_bytes(const ct_mosaic *k)
     return k->buffer_bytes;
 }
 
+/* libtpu keeps this much of vector memory for itself: a kernel that asks for all is cut down, with an error in its log.
+ */
+enum { LIBTPU_BYTES = 64 << 10 };
+
 int64_t ct_mosaic_chip_bytes(const char *chip)
 {
     const ct_chip *known = ct_chip_find(chip);
-    return known ? known->vmem_bytes : (int64_t)64 << 20;
+    return (known ? known->vmem_bytes : (int64_t)64 << 20) - LIBTPU_BYTES;
 }
 
 /* ---- the module ---- */

@@ -149,7 +149,7 @@ int64_t ct_mosaic_fit_block(int64_t asked, int64_t tuned, int64_t len);
  * it is not made of lanes. */
 int64_t ct_mosaic_divide_block(int64_t size, int64_t wanted);
 
-/* The vector memory of a core, in bytes; an unknown chip (NULL) has the least of them. */
+/* The vector memory of a core that a kernel may take, in bytes; an unknown chip (NULL) has the least of them. */
 int64_t ct_mosaic_chip_bytes(const char *chip);
 
 #endif
