@@ -35,8 +35,9 @@ ct_tensor *ct__block_attention(ct_tensor *q, ct_tensor *k, ct_tensor *v, const c
                               .positions = c->positions,
                               .kv_positions = c->kv_positions,
                               .segments = c->segments,
-                              .kv_segments = c->kv_segments};
-    return ct_checkpoint_name(ct_attention(q, k, v, &opts), "attention_out");
+                              .kv_segments = c->kv_segments,
+                              .checkpoint_name = "attention_out"};
+    return ct_attention(q, k, v, &opts);
 }
 
 typedef struct layer_scan {

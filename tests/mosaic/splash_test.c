@@ -8,6 +8,7 @@
 #include "calls.h"
 #include "graph/node.h"
 #include "graph/ops.h"
+#include "graph/remat.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/mosaic.h"
 #include "kernels/kernel.h"
@@ -578,6 +579,42 @@ static void test_auto(void **state)
                    "and a kernel may take 63 MiB; set sa_block_q, sa_block_kv, sa_block_kv_compute to ");
 }
 
+/* A block that keeps attention's result by name keeps the log-sum-exp, too: its forward kernel runs once. */
+static void test_kept(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"kept"};
+    const ct_remat_policy policies[] = {{.mode = CT_REMAT_FULL}, {.mode = CT_REMAT_FULL, .num_save = 1, .save = names}};
+    const ct_kernels kernels = {.platform = "tpu", .chip = "v6e"};
+    splash_case c = {.name = "kept", .seq = 256, .heads = 2, .head_dim = 128, .causal = true};
+    for (int i = 0; i < 2; i++) {
+        ct_graph *graph = ct_graph_new("kept");
+        ct_kernels_attach(graph, &kernels);
+        ct_tensor *x[3], *inner[3], *gradients[3];
+        for (int j = 0; j < 3; j++) {
+            const char *axes;
+            ct_array array = type_of(&c, j, CT_DTYPE_BF16, &axes);
+            declare_axes(graph, axes, &array);
+            x[j] = ct_input(graph, INPUT_NAMES[j], array.dtype, axes);
+            ct_array_free(&array);
+        }
+        ct_checkpoint_begin(graph, &policies[i]);
+        for (int j = 0; j < 3; j++) inner[j] = ct_sin(x[j]);
+        ct_attention_opts opts = {.causal = true, .checkpoint_name = "kept"};
+        ct_tensor *result = ct_attention(inner[Q], inner[K], inner[V], &opts);
+        ct_checkpoint_end(graph);
+        ct_tensor *loss = ct_sum(ct_convert(result, CT_DTYPE_F32), "batch seq heads head_dim");
+        expect_ok(ct_grad(graph, loss, x, 3, gradients));
+        ct_output(graph, "loss", loss, NULL);
+        for (int j = 0; j < 3; j++) ct_output(graph, OUTPUT_NAMES[DQ + j], gradients[j], NULL);
+        int num_calls;
+        char *printed = text_of(graph), *text = mosaic_rewrite(printed, &num_calls);
+        assert_int_equal(num_calls, i ? 2 : 3);
+        free(text);
+        free(printed);
+    }
+}
+
 static double flops_of(const splash_case *c, int call)
 {
     ct_kernels kernels = kernels_of(c);
@@ -651,7 +688,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_table),          cmocka_unit_test(test_drawn),
                                        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_auto),
-                                       cmocka_unit_test(test_costs),          cmocka_unit_test(test_sizes_that_fit),
-                                       cmocka_unit_test(test_size_of_program)};
+                                       cmocka_unit_test(test_kept),           cmocka_unit_test(test_costs),
+                                       cmocka_unit_test(test_sizes_that_fit), cmocka_unit_test(test_size_of_program)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

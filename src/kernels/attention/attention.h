@@ -27,13 +27,16 @@
 
 typedef struct ct_attention_opts {
     bool causal;
-    int64_t window;            /* 0: unlimited */
-    double scale;              /* 0: 1 / sqrt(head_dim) */
-    double soft_cap;           /* 0: none */
-    ct_tensor *positions;      /* s32 [seq] or [batch seq]; NULL: 0 .. seq-1 */
-    ct_tensor *kv_positions;   /* s32 [kv_seq] or [batch kv_seq]; NULL: 0 .. kv_seq-1 */
-    ct_tensor *segments;       /* s32 [batch seq]; NULL: all one */
-    ct_tensor *kv_segments;    /* s32 [batch kv_seq] */
+    int64_t window;          /* 0: unlimited */
+    double scale;            /* 0: 1 / sqrt(head_dim) */
+    double soft_cap;         /* 0: none */
+    ct_tensor *positions;    /* s32 [seq] or [batch seq]; NULL: 0 .. seq-1 */
+    ct_tensor *kv_positions; /* s32 [kv_seq] or [batch kv_seq]; NULL: 0 .. kv_seq-1 */
+    ct_tensor *segments;     /* s32 [batch seq]; NULL: all one */
+    ct_tensor *kv_segments;  /* s32 [batch kv_seq] */
+    /* NULL: none. Of the result and, in forms that save it, of the log-sum-exp: where both are kept, the forward pass
+     * is not run again (ct_checkpoint_name). */
+    const char *checkpoint_name;
     ct_tensor **out_logsumexp; /* not NULL: set to f32 [batch heads seq], the log-sum-exp of the masked scores */
 } ct_attention_opts;
 

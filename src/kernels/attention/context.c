@@ -255,6 +255,7 @@ ct_tensor *ct__context_attention(const char *loc, ct_tensor *q, ct_tensor *k, ct
         run_body(graph, context, definition_body, context->num_inputs, inputs, context->placements,
                  opts->out_logsumexp ? 2 : 1, (const char *[]){context->placements[0], context->rows_placement},
                  outputs);
+    if (opts->checkpoint_name && outputs[1]) ct_checkpoint_name(outputs[1], opts->checkpoint_name);
     if (opts->out_logsumexp) *opts->out_logsumexp = ct_convert(outputs[1], CT_DTYPE_F32);
     return outputs[0];
 }

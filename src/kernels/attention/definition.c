@@ -147,5 +147,5 @@ ct_tensor *ct__attention(const char *loc, ct_tensor *q, ct_tensor *k, ct_tensor 
     bool is_plain = form == CT_KERNEL_DEFINITION && !ct__context_wanted(graph);
     ct_tensor *result = is_plain ? ct__attention_plain(q, k, v, opts) : ct__context_attention(loc, q, k, v, opts, form);
     ct__loc_leave(graph, saved_loc);
-    return result;
+    return opts->checkpoint_name ? ct_checkpoint_name(result, opts->checkpoint_name) : result;
 }
