@@ -76,7 +76,7 @@ static ct_status *read_model(conversion *c)
     if (c->folder) {
         CT_TRY(ct_model_config_read(c->opts->source, &family, &config));
         CT_TRY(ct_model_new(family, &config, false, &c->model));
-        return ct_hf_files_open(c->model, c->opts->source, NULL, &c->files);
+        return ct_hf_files_open(c->model, c->opts->source, NULL, NULL, &c->files);
     }
     CT_TRY(ct_hf_files_of_step(c->checkpoint, &c->files));
     const ct_checkpoint_asset *text = &c->files.assets[0];

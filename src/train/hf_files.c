@@ -64,18 +64,40 @@ static ct_status *add_tokenizer(ct_hf_files *files, const char *path)
     return status;
 }
 
-ct_status *ct_hf_files_open(const ct_model *model, const char *folder, const char *tokenizer, ct_hf_files *out_files)
+/* Where text begins and ends. Without it transformers takes the ids of the family's own vocabulary. */
+static void add_generation_config(ct_hf_files *files, const ct_tokenizer *tokenizer)
+{
+    int32_t bos = ct_tokenizer_bos(tokenizer), eos = ct_tokenizer_eos(tokenizer);
+    if (bos < 0 && eos < 0) return;
+    ct_json_writer *writer = ct_json_writer_new();
+    ct_json_begin_object(writer, NULL);
+    if (bos >= 0) ct_json_put_int(writer, "bos_token_id", bos);
+    if (eos >= 0) ct_json_put_int(writer, "eos_token_id", eos);
+    ct_json_end(writer);
+    char *text = ct_json_writer_text(writer, true);
+    add(files, MODEL_NAMES[0], text, strlen(text));
+    free(text);
+    ct_json_writer_free(writer);
+}
+
+static ct_status *add_model(ct_hf_files *files, const ct_model *model, const char *folder,
+                            const ct_tokenizer *tokenizer)
+{
+    if (ct_path_is_dir(folder)) CT_TRY(add_from_folder(files, folder, CONFIG));
+    if (files->num_assets) return add_all(files, folder, MODEL_NAMES, CT_COUNT(MODEL_NAMES));
+    char *text = ct_model_config_text(model->family, &model->config, CT_DTYPE_F32);
+    add(files, CONFIG, text, strlen(text));
+    free(text);
+    if (tokenizer && strcmp(ct_tokenizer_name(tokenizer), "bytes") != 0) add_generation_config(files, tokenizer);
+    return NULL;
+}
+
+ct_status *ct_hf_files_open(const ct_model *model, const char *folder, const char *tokenizer_path,
+                            const ct_tokenizer *tokenizer, ct_hf_files *out_files)
 {
     files_init(out_files, 1 + CT_COUNT(MODEL_NAMES) + CT_COUNT(TOKENIZER_NAMES));
-    ct_status *status = NULL;
-    if (ct_path_is_dir(folder)) status = add_from_folder(out_files, folder, CONFIG);
-    if (!status && !out_files->num_assets) {
-        char *text = ct_model_config_text(model->family, &model->config, CT_DTYPE_F32);
-        add(out_files, CONFIG, text, strlen(text));
-        free(text);
-    }
-    if (!status) status = add_all(out_files, folder, MODEL_NAMES, CT_COUNT(MODEL_NAMES));
-    if (!status) status = add_tokenizer(out_files, tokenizer ? tokenizer : folder);
+    ct_status *status = add_model(out_files, model, folder, tokenizer);
+    if (!status) status = add_tokenizer(out_files, tokenizer_path ? tokenizer_path : folder);
     if (status) ct_hf_files_close(out_files);
     return status;
 }

@@ -115,7 +115,7 @@ static ct_status *make_state(trainer *t)
                           .mode = ct_saver_mode_of(recipe->checkpoint.async_mode, t->session),
                           .keep = recipe->checkpoint.keep_latest_k};
     t->saver = ct_saver_new(&opts);
-    CT_TRY(ct_hf_files_open(t->model, recipe->model.flavor, recipe->model.hf_assets_path, &t->files));
+    CT_TRY(ct_hf_files_open(t->model, recipe->model.flavor, recipe->model.hf_assets_path, t->tokenizer, &t->files));
     return ct_progress_start(recipe, t->checkpoint_folder, &t->state, t->dataset, &t->progress);
 }
 

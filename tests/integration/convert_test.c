@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/json.h"
 #include "reference.h"
 #include "support.h"
+#include "tokenizer/tokenizer.h"
 
 enum { DIM = 16, FFN = 40, VOCAB = 96, HEADS = 4, KV_HEADS = 2, LAYERS = 2 };
 
@@ -266,8 +268,10 @@ static void test_errors(void **state)
 
 static const char *const FAMILIES[] = {"llama3", "qwen3"};
 static const char *const FLAVORS[] = {"debugmodel", "debugmodel"};
+static const char *const TOKENIZERS[] = {"bytes", CT_SOURCE_DIR "/tests/data/tokenizer"};
 
-/* Trains a little; the last step, converted, is a folder whose config.json ctitan wrote from the table of sizes. */
+/* Trains a little; the last step, converted, is a folder whose config.json ctitan wrote from the table of sizes, and
+ * generation_config.json from the tokenizer. */
 static int train(void **state)
 {
     (void)state;
@@ -280,11 +284,11 @@ static int train(void **state)
     for (size_t i = 0; i < CT_COUNT(FAMILIES); i++) {
         const char *recipe = ct_test_path("%s.toml", FAMILIES[i]);
         ct_test_write(recipe,
-                      "[model]\nname = \"%s\"\nflavor = \"%s\"\n"
+                      "[model]\nname = \"%s\"\nflavor = \"%s\"\nhf_assets_path = \"%s\"\n"
                       "[training]\nlocal_batch_size = 1\nseq_len = 32\nsteps = 2\n"
                       "dataset = \"text\"\ndataset_path = \"%s\"\n[lr_scheduler]\nwarmup_steps = 0\n"
                       "[checkpoint]\nenable = true\nlast_save_model_only = false\n",
-                      FAMILIES[i], FLAVORS[i], ct_test_path("text.txt"));
+                      FAMILIES[i], FLAVORS[i], TOKENIZERS[i], ct_test_path("text.txt"));
         ct_test_ok("train %s --dump_folder=%s", recipe, ct_test_path("%s", FAMILIES[i]));
         ct_test_ok("convert %s %s", ct_test_path("%s/checkpoint", FAMILIES[i]), ct_test_path("%s.hf", FAMILIES[i]));
     }
@@ -330,6 +334,29 @@ static void test_trained(void **state)
     }
 }
 
+/* The ids are those that the tokenizer's own files name; of bytes there is no tokenizer that transformers could load.
+ */
+static void test_generation_config(void **state)
+{
+    (void)state;
+    assert_false(ct_test_folder_has(ct_test_path("llama3.hf"), "generation_config.json"));
+    const char *folder = ct_test_path("qwen3.hf");
+    assert_true(ct_test_folder_has(folder, "tokenizer.json") && ct_test_folder_has(folder, "tokenizer_config.json"));
+    ct_tokenizer *tokenizer;
+    expect_ok(ct_tokenizer_open(folder, &tokenizer));
+    ct_json *json;
+    int64_t bos = -1, eos = -1;
+    expect_ok(ct_json_read(ct_test_path("qwen3.hf/generation_config.json"), &json));
+    expect_ok(ct_json_need_int(ct_json_root(json), "eos_token_id", &eos));
+    ct_json_value bos_value = ct_json_get(ct_json_root(json), "bos_token_id");
+    if (!ct_json_is_null(bos_value)) expect_ok(ct_json_as_int(bos_value, &bos));
+    assert_int_equal(eos, ct_tokenizer_eos(tokenizer));
+    assert_int_equal(bos, ct_tokenizer_bos(tokenizer));
+    assert_true(eos >= 0);
+    ct_json_free(json);
+    ct_tokenizer_free(tokenizer);
+}
+
 /* transformers loads the folder and computes the logits that ctitan score does. */
 static void test_transformers(void **state)
 {
@@ -368,8 +395,12 @@ static void test_transformers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trips), cmocka_unit_test(test_types),        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_trained),     cmocka_unit_test(test_transformers),
+        cmocka_unit_test(test_round_trips),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_trained),
+        cmocka_unit_test(test_generation_config),
+        cmocka_unit_test(test_transformers),
     };
     return cmocka_run_group_tests(tests, train, ct_test_world_free);
 }
