@@ -11,7 +11,7 @@ setup: ## install what is missing (Debian packages, plugin, text), also what tes
 build: ## build build/ctitan and the tests
 	tools/build
 
-demo: ## set up, build, train a small Qwen3 on English text
+demo: ## set up, build, and the main job: tokenizer, training, resuming, a model that writes
 	tools/demo
 
 test: ## set up, build, run all tests

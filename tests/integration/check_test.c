@@ -21,7 +21,7 @@ static const struct {
     int64_t num_params;
 } SIZES[] = {
     {"llama3/debug.", 6163712},     {"llama3/8b-", 8030261248}, {"llama3/70b-", 70553706496},
-    {"llama3/405b-", 405853388800}, {"qwen3/demo.", 1624384},   {"qwen3/debug", 31987968},
+    {"llama3/405b-", 405853388800}, {"qwen3/demo.", 1968064},   {"qwen3/debug", 31987968},
     {"qwen3/0.6b-", 596049920},     {"qwen3/8b-", 8190735360},  {"qwen3/14b-", 14768307200},
     {"qwen3/32b-", 32762123264},
 };

@@ -160,10 +160,12 @@ static void test_tokenizer(void **state)
     free(wanted);
     ct_test_fails(1, "model.hf_assets_path (--model.hf_assets_path=/nowhere)",
                   "train %s --dump_folder=%s --model.hf_assets_path=/nowhere", recipe(), ct_test_path("failed"));
-    ct_test_fails(1, "has 320 ids, but the model's vocabulary only 258",
-                  "train %s --dump_folder=%s --model.name=qwen3 --model.flavor=demo --model.hf_assets_path=" DATA
-                  "tokenizer",
-                  recipe(), ct_test_path("failed"));
+    ct_test_write(ct_test_path("small/config.json"),
+                  "{\"model_type\": \"llama\", \"hidden_size\": 16, \"num_hidden_layers\": 1, "
+                  "\"num_attention_heads\": 2, \"intermediate_size\": 16, \"vocab_size\": 319}\n");
+    ct_test_fails(1, "has 320 ids, but the model's vocabulary only 319",
+                  "train %s --dump_folder=%s --model.flavor=%s --model.hf_assets_path=" DATA "tokenizer", recipe(),
+                  ct_test_path("failed"), ct_test_path("small"));
 }
 
 static void test_broken(void **state)

@@ -11,7 +11,7 @@
 
 const ct_model_config ct__qwen3_flavors[] = {
     /*   flavor       dim  layers heads kv head_dim  ffn   vocab  context  tied */
-    SIZE("demo", 192, 4, 6, 2, 32, 512, 258, 1024, true),
+    SIZE("demo", 192, 4, 6, 2, 32, 512, 2048, 1024, true),
     SIZE("bench30m", 512, 8, 8, 4, 64, 1536, 8192, 4096, true),
     SIZE("debugmodel", 256, 8, 16, 8, 128, 3072, 2048, 4096, true),
     SIZE("0.6B", 1024, 28, 16, 8, 128, 3072, 151936, 40960, true),
