@@ -60,6 +60,7 @@ typedef struct variant {
     const ct_parallel *parallel; /* NULL: one device */
     bool is_placed;              /* inputs and outputs lie as a model's do, else all is whole everywhere */
     bool is_sum;                 /* the sum over rows, whose gradients the log-sum-exp has no part in */
+    bool is_frozen;              /* the weight */
 } variant;
 
 static ct_array input_of(const loss_case *c, int input, ct_dtype dtype)
@@ -125,7 +126,8 @@ static ct_graph *build(const loss_case *c, const variant *v, ct_kernels *kernels
                                 ct_input(graph, "weight", v->dtype, "vocab dim"),
                                 ct_input(graph, "labels", CT_DTYPE_S32, "batch seq")};
     ct_tensor *lse, *gradients[2];
-    ct_linear_cross_entropy_opts opts = {.z_loss = c->z_loss, .soft_cap = c->soft_cap, .out_logsumexp = &lse};
+    ct_linear_cross_entropy_opts opts = {
+        .z_loss = c->z_loss, .soft_cap = c->soft_cap, .frozen = v->is_frozen, .out_logsumexp = &lse};
     ct_tensor *hidden = ct_shard(x[HIDDEN], "residual"), *weight = ct_use(x[WEIGHT], v->dtype), *rows, *loss = NULL;
     if (v->is_sum) {
         opts.out_logsumexp = NULL;
@@ -329,7 +331,8 @@ static void test_meshes(void **state)
             for (size_t i = n && n < 2; i < CT_COUNT(MESHES); i += n ? 2 : 1) {
                 if (sum && (n > 1 || (MESHES[i].tp > 1 && !MESHES[i].shardy))) continue;
                 ct_parallel parallel = parallel_of(&MESHES[i]);
-                variant tried = {CT_KERNEL_PORTABLE, CT_DTYPE_F32, &parallel, false, sum};
+                variant tried = {
+                    .form = CT_KERNEL_PORTABLE, .dtype = CT_DTYPE_F32, .parallel = &parallel, .is_sum = sum};
                 run(client, &MESH_CASES[n], &tried, found);
                 compare(&MESH_CASES[n], &tried, MESHES[i].name, found, expected, worst[sum]);
                 free_all(found);
@@ -344,6 +347,54 @@ static void test_meshes(void **state)
 }
 
 /* Where inputs and outputs lie as in a model nothing else moves, and no logits. */
+static int count_dots(const loss_case *c, const variant *v)
+{
+    ct_kernels kernels;
+    ct_graph *graph = build(c, v, &kernels);
+    expect_ok(ct_graph_check(graph));
+    char *text = text_of(graph);
+    int count = 0;
+    for (const char *at = text; (at = strstr(at, "stablehlo.dot_general")); at++) count++;
+    free(text);
+    ct_graph_free(graph);
+    return count;
+}
+
+/* A frozen weight: all else is as it was, and the product that would make its gradient is not in the program. */
+static void test_frozen(void **state)
+{
+    (void)state;
+    ct_client *client = ct_test_client(8);
+    static const ct_kernel_form forms[] = {CT_KERNEL_DEFINITION, CT_KERNEL_PORTABLE};
+    static const mesh_case meshes[] = {
+        {.name = "one device", 1, 1, 1, 1}, {.name = "dp4", 1, 4, 1, 1}, {.name = "dp2 tp2 cp2", 1, 2, 2, 2}};
+    const loss_case *c = &MESH_CASES[0];
+    for (size_t m = 0; m < CT_COUNT(meshes); m++)
+        for (int sum = 0; sum < 2; sum++)
+            for (size_t f = 0; f < CT_COUNT(forms); f++) {
+                ct_parallel parallel = parallel_of(&meshes[m]);
+                variant v = {.form = forms[f], .dtype = CT_DTYPE_F64, .parallel = m ? &parallel : NULL, .is_sum = sum};
+                parallel.reduce_dtype = CT_DTYPE_F64;
+                ct_array expected[NUM_OUTPUTS], found[NUM_OUTPUTS];
+                run(client, c, &v, expected);
+                int num_dots = m ? 0 : count_dots(c, &v);
+                v.is_frozen = true;
+                run(client, c, &v, found);
+                if (!m) assert_int_equal(count_dots(c, &v), num_dots - 1);
+                for (int64_t i = 0; i < ct_array_num_elements(&found[D_WEIGHT]); i++) {
+                    assert_true(ct_array_get(&found[D_WEIGHT], i) == 0);
+                    ct_array_set(&expected[D_WEIGHT], i, 0);
+                }
+                for (int o = 0; o < D_WEIGHT; o++)
+                    for (int64_t i = 0; i < ct_array_num_elements(&found[o]); i++)
+                        assert_true(fabs(ct_array_get(&found[o], i) - ct_array_get(&expected[o], i)) <
+                                    1e-12 * (1 + fabs(ct_array_get(&expected[o], i))));
+                free_all(expected);
+                free_all(found);
+            }
+    ct_client_free(client);
+}
+
 static void test_what_moves(void **state)
 {
     (void)state;
@@ -352,7 +403,7 @@ static void test_what_moves(void **state)
         bool is_sum = i % 2;
         if (m->shardy) continue;
         ct_parallel parallel = parallel_of(m);
-        variant v = {CT_KERNEL_PORTABLE, CT_DTYPE_BF16, &parallel, true, is_sum};
+        variant v = {CT_KERNEL_PORTABLE, CT_DTYPE_BF16, &parallel, true, is_sum, false};
         ct_kernels kernels;
         ct_graph *graph = build(&MESH_CASES[0], &v, &kernels);
         ct_localize_report report;
@@ -389,7 +440,7 @@ static void test_what_moves(void **state)
 static int64_t temporaries_of(ct_client *client, ct_kernel_form form, bool is_sum, int64_t rows, int64_t vocab)
 {
     loss_case c = {.name = "memory", .batch = 1, .seq = rows, .dim = 64, .vocab = vocab, .no_lse = true};
-    variant v = {form, CT_DTYPE_F32, NULL, false, is_sum};
+    variant v = {form, CT_DTYPE_F32, NULL, false, is_sum, false};
     ct_kernels kernels;
     ct_graph *graph = build(&c, &v, &kernels);
     char *text = text_of(graph);
@@ -429,6 +480,7 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms), cmocka_unit_test(test_meshes),
-                                       cmocka_unit_test(test_what_moves), cmocka_unit_test(test_memory)};
+                                       cmocka_unit_test(test_frozen), cmocka_unit_test(test_what_moves),
+                                       cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,6 +51,7 @@ static ct_tensor *of_logits(ct_tensor *logits, ct_tensor *labels, const ct__loss
 ct_tensor *ct__loss_definition(ct_tensor *hidden, ct_tensor *weight, ct_tensor *labels, const ct__loss *loss,
                                ct_tensor **out_logsumexp)
 {
+    if (loss->frozen) weight = ct_stop_gradient(weight);
     return of_logits(ct_shard(ct_linear(hidden, weight), "logits"), labels, loss, out_logsumexp);
 }
 

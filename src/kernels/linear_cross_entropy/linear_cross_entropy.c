@@ -55,6 +55,7 @@ static bool prepare(const char *loc, ct_tensor *hidden, ct_tensor *weight, ct_te
     ct__loss *loss = CT_ARENA_NEW(&graph->arena, ct__loss);
     *loss = (ct__loss){.z_loss = opts->z_loss,
                        .soft_cap = opts->soft_cap,
+                       .frozen = opts->frozen,
                        .vocab = vocab,
                        .tile = kernels->loss_blocks.vocab,
                        .rows = kernels->loss_blocks.rows};

@@ -24,6 +24,7 @@ enum { CT_IGNORE_LABEL = -100 };
 typedef struct ct_linear_cross_entropy_opts {
     double z_loss;             /* 0: none */
     double soft_cap;           /* 0: none */
+    bool frozen;               /* the weight gets no gradient, and none is computed */
     ct_tensor **out_logsumexp; /* not NULL: set to [batch seq], in the result's dtype, of ignored positions as well */
 } ct_linear_cross_entropy_opts;
 

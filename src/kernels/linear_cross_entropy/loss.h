@@ -28,7 +28,7 @@ typedef struct ct__loss_cotangents {
 typedef struct ct__loss_form {
     /* Rows: the part's log-sum-exp, -inf where it is all padding; the label's logit, 0 where it is elsewhere. */
     void (*forward)(const ct__loss_part *part, ct_tensor **out_logsumexp, ct_tensor **out_picked);
-    /* Gradients of hidden and weight, of these columns and rows alone, in their dtype. */
+    /* Gradients of hidden and, unless it is frozen, weight, of these columns and rows alone, in their dtype. */
     void (*backward)(const ct__loss_part *part, const ct__loss_cotangents *cotangents, ct_tensor *out_gradients[2]);
 } ct__loss_form;
 extern const ct__loss_form ct__loss_portable, ct__loss_mosaic_form;
@@ -37,6 +37,7 @@ extern const ct__loss_form ct__loss_portable, ct__loss_mosaic_form;
 struct ct__loss {
     const ct__loss_form *form;
     double z_loss, soft_cap;
+    bool frozen;   /* the weight */
     int64_t vocab; /* of the whole weight, without padding */
     int64_t tile;  /* wanted; 0: chosen */
     int64_t rows;  /* the same of the sum's blocks of rows */

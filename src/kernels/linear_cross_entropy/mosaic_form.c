@@ -110,7 +110,8 @@ static void forward(const ct__loss_part *part, ct_tensor **out_logsumexp, ct_ten
 static void backward(const ct__loss_part *part, const ct__loss_cotangents *rows, ct_tensor *out_gradients[2])
 {
     arrays a = arrays_of(part);
-    for (ct__loss_kernel kernel = CT__LOSS_DX; kernel <= CT__LOSS_DW; kernel++) {
+    ct__loss_kernel last = part->loss->frozen ? CT__LOSS_DX : CT__LOSS_DW;
+    for (ct__loss_kernel kernel = CT__LOSS_DX; kernel <= last; kernel++) {
         ct_tensor *operands[NUM_BACKWARD], *result;
         prepare(&a, kernel, operands);
         operands[LSE] = numbers(&a, ct_mul_scalar(rows->logsumexp, CT__LOSS_LOG2E), 0);

@@ -77,7 +77,7 @@ static void fill_backward(const ct__loss *loss, ct_tensor *const *args, ct_tenso
     loss->form->backward(&part, &rows, out_results);
     if (!loss->rows_placement) return;
     out_results[0] = ct_pending_sum(out_results[0], loss->vocab_axes);
-    out_results[1] = ct_pending_sum(out_results[1], loss->rows_axes);
+    if (!loss->frozen) out_results[1] = ct_pending_sum(out_results[1], loss->rows_axes);
 }
 
 static void backward_body(ct_graph *graph, void *opaque, ct_tensor *const *args, ct_tensor **out_results)
@@ -107,13 +107,13 @@ static void backward(ct_graph *graph, void *opaque, ct_tensor *const *inputs, ct
     args[1] = ct_padded(inputs[1]);
     ct_tensor *results[2];
     ct_manual_opts region = {.num_inputs = cotangents[1] ? 6 : 5,
-                             .num_outputs = 2,
+                             .num_outputs = loss->frozen ? 1 : 2,
                              .inputs = args,
                              .input_placements = (const char *[]){rows, weight, rows, rows, rows, rows},
                              .output_placements = (const char *[]){rows, weight}};
     ct_manual(graph, &region, body, opaque, results);
     out_gradients[0] = results[0];
-    out_gradients[1] = ct_unpadded(results[1], inputs[1]);
+    if (!loss->frozen) out_gradients[1] = ct_unpadded(results[1], inputs[1]);
 }
 
 ct_tensor *ct__loss_by_parts(const char *loc, ct_tensor *hidden, ct_tensor *weight, ct_tensor *labels, ct__loss *loss,

@@ -141,6 +141,12 @@ static void forward(const ct__loss_part *of, ct_tensor **out_logsumexp, ct_tenso
 
 enum { DX, DW, NUM_BACKWARD };
 
+/* A frozen weight has no DW, the last. */
+static int num_backward(const ct__loss *loss)
+{
+    return loss->frozen ? DW : NUM_BACKWARD;
+}
+
 static void backward_turn(ct_graph *graph, void *opaque, ct_tensor *const *carries, ct_tensor *const *slices,
                           ct_tensor **out_carries, ct_tensor **out_slices)
 {
@@ -152,8 +158,9 @@ static void backward_turn(ct_graph *graph, void *opaque, ct_tensor *const *carri
     ct_tensor *d = ct_sub(ct_mul(softmax, p->rows.of_softmax), at_label(p, &t, t.ids, p->rows.of_label));
     d = ct_convert(ct__loss_slope(d, t.logits, p->of.loss->soft_cap), dtype);
     ct_tensor *dx = ct_dot_as(d, where(t.fresh, t.weight, 0), "vocab", wide);
-    ct_tensor *dw = ct_convert(ct_dot_as(d, p->of.hidden, ROWS, wide), dtype);
     out_carries[DX] = ct_add(carries[DX], dx);
+    if (p->of.loss->frozen) return;
+    ct_tensor *dw = ct_convert(ct_dot_as(d, p->of.hidden, ROWS, wide), dtype);
     out_carries[DW] = ct_dynamic_update_slice(carries[DW], dw, "vocab", t.start);
 }
 
@@ -163,13 +170,14 @@ static void backward(const ct__loss_part *of, const ct__loss_cotangents *cotange
     p.rows = *cotangents;
     ct_graph *graph = of->hidden->graph;
     ct_tensor *dx = ct_broadcast_like(ct_scalar(graph, ct__loss_wide(of->hidden), 0), of->hidden);
-    ct_tensor *indices = tile_indices(&p), *first[NUM_BACKWARD] = {dx, ct_full_like(of->weight, 0)};
+    ct_tensor *indices = tile_indices(&p), *first[NUM_BACKWARD] = {dx};
+    if (!of->loss->frozen) first[DW] = ct_full_like(of->weight, 0);
     ct_tensor *carries[NUM_BACKWARD];
     ct_scan_opts opts = {
-        .axis = "tile", .num_carries = NUM_BACKWARD, .carries = first, .num_inputs = 1, .inputs = &indices};
+        .axis = "tile", .num_carries = num_backward(of->loss), .carries = first, .num_inputs = 1, .inputs = &indices};
     ct_scan(graph, &opts, backward_turn, &p, carries, NULL);
     out_gradients[0] = ct_convert(carries[DX], of->hidden->dtype);
-    out_gradients[1] = carries[DW];
+    if (!of->loss->frozen) out_gradients[1] = carries[DW];
 }
 
 const ct__loss_form ct__loss_portable = {.forward = forward, .backward = backward};

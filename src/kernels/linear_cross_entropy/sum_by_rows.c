@@ -20,6 +20,12 @@ enum { BLOCK_ROWS = 256 };
 
 enum { SUM, DX, DW, NUM_CARRIES };
 
+/* A frozen weight has no DW, the last. */
+static int num_carries(const ct__loss *loss)
+{
+    return loss->frozen ? DW : NUM_CARRIES;
+}
+
 typedef struct rows {
     const ct__loss *loss;
     ct_tensor *hidden, *weight, *labels; /* [row dim], [vocab dim], [row] */
@@ -64,7 +70,7 @@ static void turn(ct_graph *graph, void *opaque, ct_tensor *const *carries, ct_te
     d = ct_convert(ct__loss_slope(d, logits, loss->soft_cap), r->hidden->dtype);
     ct_tensor *dx = ct_dot_as(d, r->weight, "vocab", wide);
     out_carries[DX] = ct_dynamic_update_slice(carries[DX], dx, "row", start);
-    out_carries[DW] = ct_add(carries[DW], ct_dot_as(d, hide(fresh, x), "row", wide));
+    if (!loss->frozen) out_carries[DW] = ct_add(carries[DW], ct_dot_as(d, hide(fresh, x), "row", wide));
 }
 
 static int64_t choose_block(const ct__loss *loss, int64_t num_rows)
@@ -90,17 +96,17 @@ static void body(ct_graph *graph, void *opaque, ct_tensor *const *inputs, ct_ten
     const char *axis = ct_arena_printf(&graph->arena, "block=%lld", (long long)num_blocks);
     ct_tensor *indices = ct_iota(graph, CT_DTYPE_S32, axis, "block");
     ct_tensor *zero = ct_scalar(graph, ct__loss_wide(r.hidden), 0), *carries[NUM_CARRIES];
-    ct_tensor *first[NUM_CARRIES] = {
-        [SUM] = zero, [DX] = ct_broadcast_like(zero, r.hidden), [DW] = ct_broadcast_like(zero, r.weight)};
+    ct_tensor *first[NUM_CARRIES] = {[SUM] = zero, [DX] = ct_broadcast_like(zero, r.hidden)};
+    if (!loss->frozen) first[DW] = ct_broadcast_like(zero, r.weight);
     ct_scan_opts opts = {
-        .axis = "block", .num_carries = NUM_CARRIES, .carries = first, .num_inputs = 1, .inputs = &indices};
+        .axis = "block", .num_carries = num_carries(loss), .carries = first, .num_inputs = 1, .inputs = &indices};
     ct_scan(graph, &opts, turn, &r, carries, NULL);
     const char *parts = ct_arena_printf(&graph->arena, "batch=%lld seq=%lld", (long long)inputs[2]->axes[0].size,
                                         (long long)inputs[2]->axes[1].size);
     out_results[DX] = ct_split(carries[DX], "row", parts);
     bool is_part = loss->rows_placement != NULL;
     out_results[SUM] = is_part ? ct_pending_sum(carries[SUM], loss->rows_axes) : carries[SUM];
-    out_results[DW] = is_part ? ct_pending_sum(carries[DW], loss->rows_axes) : carries[DW];
+    if (!loss->frozen) out_results[DW] = is_part ? ct_pending_sum(carries[DW], loss->rows_axes) : carries[DW];
 }
 
 static void forward(ct_graph *graph, void *opaque, ct_tensor *const *inputs, ct_tensor **out_outputs)
@@ -112,7 +118,7 @@ static void forward(ct_graph *graph, void *opaque, ct_tensor *const *inputs, ct_
         return;
     }
     ct_manual_opts region = {.num_inputs = 3,
-                             .num_outputs = NUM_CARRIES,
+                             .num_outputs = num_carries(loss),
                              .inputs = inputs,
                              .input_placements = (const char *[]){rows_at, "", rows_at},
                              .output_placements = (const char *[]){[SUM] = "", [DX] = rows_at, [DW] = ""}};
@@ -122,9 +128,9 @@ static void forward(ct_graph *graph, void *opaque, ct_tensor *const *inputs, ct_
 static void backward(ct_graph *graph, void *opaque, ct_tensor *const *inputs, ct_tensor *const *outputs,
                      ct_tensor *const *cotangents, ct_tensor **out_gradients)
 {
-    (void)graph, (void)opaque;
+    (void)graph;
     if (!cotangents[SUM]) return;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; DX + i < num_carries(opaque); i++)
         out_gradients[i] = ct_convert(ct_mul(outputs[DX + i], cotangents[SUM]), inputs[i]->dtype);
 }
 
@@ -132,6 +138,6 @@ ct_tensor *ct__loss_sum_by_rows(const char *loc, ct_tensor *hidden, ct_tensor *w
                                 ct__loss *loss)
 {
     ct_tensor *inputs[3] = {hidden, weight, labels}, *outputs[NUM_CARRIES];
-    ct__custom_vjp(loc, hidden->graph, 3, inputs, NUM_CARRIES, outputs, forward, backward, loss);
+    ct__custom_vjp(loc, hidden->graph, 3, inputs, num_carries(loss), outputs, forward, backward, loss);
     return outputs[SUM];
 }
