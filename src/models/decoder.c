@@ -1,7 +1,11 @@
 /* The forward pass around the blocks: embedding, layers unrolled or scanned, norm, head. */
+#include <string.h>
+
+#include "graph/node.h"
 #include "graph/ops.h"
 #include "kernels/attention/attention.h"
 #include "models/family.h"
+#include "models/lora.h"
 
 const char *const *ct_model_checkpoint_names(size_t *out_count)
 {
@@ -14,7 +18,34 @@ const char *const *ct_model_checkpoint_names(size_t *out_count)
 void ct_model_inputs(const ct_model *model, ct_graph *graph, ct_dtype dtype, ct_tensor **out_params)
 {
     for (int i = 0; i < model->num_params; i++)
-        out_params[i] = ct_input(graph, model->params[i].name, dtype, model->params[i].axes);
+        out_params[i] =
+            ct_input(graph, model->params[i].name, ct_model_param_dtype(model, i, dtype), model->params[i].axes);
+}
+
+ct_tensor *ct__block_linear_at(const char *loc, ct_tensor *x, ct_tensor *const *weight, const ct_block_context *c)
+{
+    const char *saved = ct__loc_enter(x->graph, loc);
+    ct_dtype dtype = c->compute_dtype;
+    ct_tensor *y = ct_linear(x, ct_use(*weight, dtype));
+    int place = c->lora ? c->lora->places[weight - c->weights] : -1;
+    if (place >= 0) {
+        ct_tensor *const *adapter = c->adapters + (ptrdiff_t)2 * place;
+        ct_tensor *low = ct_mul_scalar(ct_linear(x, ct_use(adapter[0], dtype)), c->lora_scale); /* [batch seq lora] */
+        y = ct_add(y, ct_linear(low, ct_use(adapter[1], dtype)));
+    }
+    ct__loc_leave(x->graph, saved);
+    return y;
+}
+
+ct_tensor *ct__block_swiglu_at(const char *loc, ct_tensor *x, ct_tensor *const *gate, ct_tensor *const *up,
+                               ct_tensor *const *down, const ct_block_context *c)
+{
+    const char *saved = ct__loc_enter(x->graph, loc);
+    ct_tensor *gated = ct_checkpoint_name(ct__block_linear(x, gate, c), "ffn_gate");
+    ct_tensor *hidden = ct_mul(ct_silu(gated), ct_checkpoint_name(ct__block_linear(x, up, c), "ffn_up"));
+    ct_tensor *result = ct__block_linear(hidden, down, c);
+    ct__loc_leave(x->graph, saved);
+    return result;
 }
 
 ct_tensor *ct__block_attention(ct_tensor *q, ct_tensor *k, ct_tensor *v, const ct_block_context *c)
@@ -40,6 +71,16 @@ ct_tensor *ct__block_attention(ct_tensor *q, ct_tensor *k, ct_tensor *v, const c
     return ct_attention(q, k, v, &opts);
 }
 
+/* One block; weights: the layer's, adapters the same. */
+static ct_tensor *run_block(const ct_model_family *family, ct_tensor *const *weights, ct_tensor *const *adapters,
+                            ct_tensor *x, const ct_block_context *context)
+{
+    ct_block_context inner = *context;
+    inner.weights = weights;
+    inner.adapters = adapters;
+    return family->block(weights, ct_checkpoint_name(x, "block_in"), &inner);
+}
+
 typedef struct layer_scan {
     const ct_model_family *family;
     const ct_block_context *context;
@@ -51,10 +92,18 @@ static void scan_body(ct_graph *graph, void *context, ct_tensor *const *carries,
     (void)out_slices;
     const layer_scan *scan = context;
     ct_scope_push(graph, "layers");
-    out_carries[0] = scan->family->block(slices, ct_checkpoint_name(carries[0], "block_in"), scan->context);
+    out_carries[0] =
+        run_block(scan->family, slices, slices + scan->family->num_layer_params, carries[0], scan->context);
     ct_scope_pop(graph);
 }
 
+/* Parameters that are no adapters: the first of them. */
+static int num_base(const ct_model *model)
+{
+    return model->lora ? model->num_frozen : model->num_params;
+}
+
+/* params: all of the model's */
 static ct_tensor *layers(const ct_model *model, ct_tensor *const *params, ct_tensor *x, ct_block_context *context,
                          const ct_model_opts *opts)
 {
@@ -63,6 +112,8 @@ static ct_tensor *layers(const ct_model *model, ct_tensor *const *params, ct_ten
     const ct_model_family *family = model->family;
     const ct_remat_policy *remat = opts && opts->remat ? opts->remat : &keep_all;
     const ct_model_cache *cache = opts ? opts->cache : NULL;
+    int num_weights = family->num_layer_params, num_adapters = model->lora ? 2 * model->lora->num_targets : 0;
+    ct_tensor *const *weights = params + 1, *const *adapters = params + num_base(model);
     if (!model->scan_layers) {
         for (int64_t layer = 0; layer < model->config.num_layers; layer++) {
             ct_scope_push(graph, "layers.%lld", (long long)layer);
@@ -71,7 +122,7 @@ static ct_tensor *layers(const ct_model *model, ct_tensor *const *params, ct_ten
                 context->cache_key = &cache->keys[layer];
                 context->cache_value = &cache->values[layer];
             }
-            x = family->block(params + layer * family->num_layer_params, ct_checkpoint_name(x, "block_in"), context);
+            x = run_block(family, weights + layer * num_weights, adapters + layer * num_adapters, x, context);
             ct_checkpoint_end(graph);
             ct_scope_pop(graph);
         }
@@ -79,11 +130,14 @@ static ct_tensor *layers(const ct_model *model, ct_tensor *const *params, ct_ten
     }
     if (cache) return ct_graph_fail(graph, "model", "a cache of keys and values wants unrolled layers");
     layer_scan scan = {family, context};
+    ct_tensor **inputs = CT_ARENA_ARRAY(&graph->arena, ct_tensor *, num_weights + num_adapters);
+    memcpy(inputs, weights, (size_t)num_weights * sizeof(*inputs));
+    memcpy(inputs + num_weights, adapters, (size_t)num_adapters * sizeof(*inputs));
     ct_scan_opts scan_opts = {.axis = "layers",
                               .num_carries = 1,
                               .carries = &x,
-                              .num_inputs = family->num_layer_params,
-                              .inputs = params,
+                              .num_inputs = num_weights + num_adapters,
+                              .inputs = inputs,
                               .remat = remat};
     ct_tensor *result;
     ct_scan(graph, &scan_opts, scan_body, &scan, &result, NULL);
@@ -100,7 +154,8 @@ ct_tensor *ct_model_hidden(const ct_model *model, ct_tensor *const *params, ct_t
 {
     ct_graph *graph = ct_graph_of(tokens);
     const ct_model_config *config = &model->config;
-    ct_block_context context = {.config = config, .compute_dtype = compute_dtype(params, opts)};
+    ct_block_context context = {.config = config, .compute_dtype = compute_dtype(params, opts), .lora = model->lora};
+    if (model->lora) context.lora_scale = ct_model_lora_scale(model);
     ct_scope_push(graph, "embedding");
     ct_tensor *x = ct_take(ct_use(params[0], context.compute_dtype), tokens, "vocab"); /* [batch seq dim] */
     x = ct_shard(x, "residual");
@@ -120,9 +175,9 @@ ct_tensor *ct_model_hidden(const ct_model *model, ct_tensor *const *params, ct_t
         context.cache_start = opts->cache->start;
     }
     ct_scope_pop(graph);
-    x = layers(model, params + 1, x, &context, opts);
+    x = layers(model, params, x, &context, opts);
     ct_scope_push(graph, "norm");
-    int norm = model->num_params - (config->tied ? 1 : 2);
+    int norm = num_base(model) - (config->tied ? 1 : 2);
     x = ct_shard(ct_rms_norm(x, params[norm], config->norm_eps), "residual");
     ct_scope_pop(graph);
     return x;
@@ -130,7 +185,7 @@ ct_tensor *ct_model_hidden(const ct_model *model, ct_tensor *const *params, ct_t
 
 int ct_model_head_index(const ct_model *model)
 {
-    return model->config.tied ? 0 : model->num_params - 1;
+    return model->config.tied ? 0 : num_base(model) - 1;
 }
 
 ct_tensor *ct_model_head(const ct_model *model, ct_tensor *const *params, const ct_model_opts *opts)

@@ -15,6 +15,7 @@ static const ct_sharding_axis AXES[] = {
     {"ffn", "tp", "tp", false},
     {"vocab", "tp", "tp", true},
     {"dim", NULL, NULL, true},
+    {"lora", NULL, NULL, false},
 };
 
 static const ct_sharding_point POINTS[] = {

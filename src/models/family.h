@@ -10,11 +10,25 @@ typedef struct ct_block_context {
     const ct_model_config *config;
     ct_dtype compute_dtype;
     ct_rope rope;
-    ct_tensor *segments, *kv_segments;    /* s32 [batch seq], [batch kv_seq]; NULL: one document per row */
-    ct_tensor *positions, *kv_positions;  /* the same, for attention; NULL: columns are in their order */
-    ct_tensor *cache_start;               /* s32: the column of the cache that x begins at; NULL: at its first */
-    ct_tensor **cache_key, **cache_value; /* this layer's, see ct_model_cache; NULL: there is no cache */
+    ct_tensor *segments, *kv_segments;           /* s32 [batch seq], [batch kv_seq]; NULL: one document per row */
+    ct_tensor *positions, *kv_positions;         /* the same, for attention; NULL: columns are in their order */
+    ct_tensor *cache_start;                      /* s32: the column of the cache that x begins at; NULL: at its first */
+    ct_tensor **cache_key, **cache_value;        /* this layer's, see ct_model_cache; NULL: there is no cache */
+    const ct_model_lora *lora;                   /* NULL: there are no adapters; else */
+    ct_tensor *const *weights, *const *adapters; /* this layer's, adapters as A, B of each target */
+    double lora_scale;
 } ct_block_context;
+
+/* x times a weight of the layer in use, given as its place among the block's weights (&w->wq), contracting the axes
+ * that they share; with what its adapter adds, if it has one. */
+#define ct__block_linear(x, weight, context) ct__block_linear_at(CT_LOC, x, weight, context)
+ct_tensor *ct__block_linear_at(const char *loc, ct_tensor *x, ct_tensor *const *weight,
+                               const ct_block_context *context);
+
+/* silu(x gate^T) * (x up^T), then down: gate and up [ffn dim], down [dim ffn], each as for _linear. Shazeer 2020. */
+#define ct__block_swiglu(x, gate, up, down, context) ct__block_swiglu_at(CT_LOC, x, gate, up, down, context)
+ct_tensor *ct__block_swiglu_at(const char *loc, ct_tensor *x, ct_tensor *const *gate, ct_tensor *const *up,
+                               ct_tensor *const *down, const ct_block_context *context);
 
 /* Causal attention of a block in this context. q [batch seq heads head_dim], k and v [batch seq kv_heads head_dim], all
  * rotated as the family wants it; with a cache the earlier keys and values are seen as well. */
@@ -37,6 +51,9 @@ struct ct_model_family {
 };
 
 extern const ct_model_family ct__llama3, ct__qwen3;
+
+/* The next of the model's parameters, of one layer (-1: of none) or stacked; params has room for it. */
+void ct__model_add_param(ct_model *model, const ct_param_spec *spec, int64_t layer, bool stacked);
 
 /* The table of models made of attention and feed-forward blocks. */
 extern const ct_sharding_table ct__decoder_sharding;

@@ -10,14 +10,19 @@
 #include "base/arena.h"
 #include "models/family.h"
 
-/* The axis of a name, its own spelling without an end. */
-static ct_axis find_axis(const ct_model_config *config, const char *name, size_t length)
+/* The axis of a name, its own spelling without an end. lora_rank: 0 where there are no adapters. */
+static ct_axis find_axis(const ct_model_config *config, int64_t lora_rank, const char *name, size_t length)
 {
     const struct {
         const char *name;
         int64_t size;
-    } axes[] = {{"dim", config->dim},           {"heads", config->num_heads}, {"kv_heads", config->num_kv_heads},
-                {"head_dim", config->head_dim}, {"ffn", config->ffn_dim},     {"vocab", config->vocab_size}};
+    } axes[] = {{"dim", config->dim},
+                {"heads", config->num_heads},
+                {"kv_heads", config->num_kv_heads},
+                {"head_dim", config->head_dim},
+                {"ffn", config->ffn_dim},
+                {"vocab", config->vocab_size},
+                {"lora", lora_rank}};
     for (size_t i = 0; i < CT_COUNT(axes); i++)
         if (strlen(axes[i].name) == length && !strncmp(axes[i].name, name, length))
             return (ct_axis){axes[i].name, axes[i].size};
@@ -25,7 +30,7 @@ static ct_axis find_axis(const ct_model_config *config, const char *name, size_t
 }
 
 /* Reads a spec's axes, "(heads head_dim) dim": text with sizes, the checkpoint's dims, the number of elements. */
-static void expand_axes(const ct_model_config *config, const ct_param_spec *spec, ct_str *out_text,
+static void expand_axes(const ct_model_config *config, int64_t lora_rank, const ct_param_spec *spec, ct_str *out_text,
                         ct_model_param *param)
 {
     bool inside = false;
@@ -42,7 +47,7 @@ static void expand_axes(const ct_model_config *config, const ct_param_spec *spec
             p++;
         } else {
             size_t length = strcspn(p, " )");
-            ct_axis axis = find_axis(config, p, length);
+            ct_axis axis = find_axis(config, lora_rank, p, length);
             int64_t size = axis.size;
             param->dims[param->rank++] = axis;
             ct_str_printf(out_text, "%s%s=%lld", out_text->length ? " " : "", axis.name, (long long)size);
@@ -95,7 +100,7 @@ void ct_model_hf_box(const ct_model_param *param, const int64_t *offsets, const 
     CT_ASSERT(hf_dim + 1 == param->hf_rank);
 }
 
-static void add_param(ct_model *model, const ct_param_spec *spec, int64_t layer, bool stacked)
+void ct__model_add_param(ct_model *model, const ct_param_spec *spec, int64_t layer, bool stacked)
 {
     ct_model_param *param = &model->params[model->num_params++];
     *param = (ct_model_param){.spec = spec, .layer = layer, .stacked = stacked};
@@ -105,7 +110,7 @@ static void add_param(ct_model *model, const ct_param_spec *spec, int64_t layer,
         param->dims[param->rank++] = (ct_axis){"layers", model->config.num_layers};
         ct_str_printf(&text, "layers=%lld", (long long)model->config.num_layers);
     }
-    expand_axes(&model->config, spec, &text, param);
+    expand_axes(&model->config, model->lora ? model->lora->rank : 0, spec, &text, param);
     if (stacked) param->num_elements *= model->config.num_layers;
     param->axes = ct_arena_strdup(model->arena, text.data);
     ct_str_deinit(&text);
@@ -130,12 +135,12 @@ ct_status *ct_model_new(const ct_model_family *family, const ct_model_config *co
     *model = (ct_model){.family = family, .config = *config, .scan_layers = scan_layers, .arena = arena};
     int64_t copies = scan_layers ? 1 : config->num_layers;
     model->params = CT_ARENA_ARRAY(arena, ct_model_param, copies * family->num_layer_params + 3);
-    add_param(model, family->embedding, -1, false);
+    ct__model_add_param(model, family->embedding, -1, false);
     for (int64_t layer = 0; layer < copies; layer++)
         for (int i = 0; i < family->num_layer_params; i++)
-            add_param(model, &family->layer_params[i], scan_layers ? -1 : layer, scan_layers);
-    add_param(model, family->norm, -1, false);
-    if (!config->tied) add_param(model, family->head, -1, false);
+            ct__model_add_param(model, &family->layer_params[i], scan_layers ? -1 : layer, scan_layers);
+    ct__model_add_param(model, family->norm, -1, false);
+    if (!config->tied) ct__model_add_param(model, family->head, -1, false);
     *out_model = model;
     return NULL;
 }
@@ -158,7 +163,7 @@ static int64_t spec_elements(const ct_model_config *config, const ct_param_spec 
     ct_model_param param = {.spec = spec};
     ct_str text;
     ct_str_init(&text);
-    expand_axes(config, spec, &text, &param);
+    expand_axes(config, 0, spec, &text, &param);
     ct_str_deinit(&text);
     return param.num_elements;
 }
@@ -170,6 +175,18 @@ int64_t ct_model_num_params(const ct_model_config *config, const ct_model_family
     for (int i = 0; i < family->num_layer_params; i++)
         count += config->num_layers * spec_elements(config, &family->layer_params[i]);
     return count;
+}
+
+int64_t ct_model_num_trained(const ct_model *model)
+{
+    int64_t count = 0;
+    for (int i = model->num_frozen; i < model->num_params; i++) count += model->params[i].num_elements;
+    return count;
+}
+
+ct_dtype ct_model_param_dtype(const ct_model *model, int param, ct_dtype dtype)
+{
+    return param < model->num_frozen ? model->lora->frozen_dtype : dtype;
 }
 
 int64_t ct_model_num_embedding_params(const ct_model_config *config, const ct_model_family *family)

@@ -13,7 +13,13 @@
 #include "models/config.h"
 #include "spmd/parallel.h"
 
-typedef enum ct_init_kind { CT_INIT_ONES, CT_INIT_NORMAL, CT_INIT_TRUNC_NORMAL } ct_init_kind;
+typedef enum ct_init_kind {
+    CT_INIT_ONES,
+    CT_INIT_ZEROS,
+    CT_INIT_NORMAL,
+    CT_INIT_TRUNC_NORMAL,
+    CT_INIT_UNIFORM
+} ct_init_kind;
 
 /* One parameter of a family, as in its table. */
 typedef struct ct_param_spec {
@@ -23,6 +29,7 @@ typedef struct ct_param_spec {
     double std;        /* 0: dim^-0.5 */
     double cut;        /* TRUNC_NORMAL: at this many std */
     bool depth_scaled; /* std / sqrt(2 (layer + 1)) */
+    double bound;      /* UNIFORM: from -bound to it */
 } ct_param_spec;
 
 /* One parameter of a program: a spec, a layer of it, or all its layers stacked. */
@@ -39,12 +46,23 @@ typedef struct ct_model_param {
     int64_t hf_sizes[CT_MAX_RANK];
 } ct_model_param;
 
+/* The adapters that a model was given (models/lora.h). */
+typedef struct ct_model_lora {
+    int64_t rank;
+    double alpha;
+    ct_dtype frozen_dtype;
+    int num_targets;
+    int *places; /* of a family's layer parameter among the targets; -1: it is none */
+} ct_model_lora;
+
 typedef struct ct_model {
     const ct_model_family *family;
     ct_model_config config;
     bool scan_layers;
     int num_params;
-    ct_model_param *params; /* embedding, layer parameters (by layer, or stacked), norm, head */
+    ct_model_param *params; /* embedding, layer parameters (by layer, or stacked), norm, head; then adapters */
+    ct_model_lora *lora;    /* NULL: there are no adapters */
+    int num_frozen;         /* of the parameters the first that are not trained: 0, or all but the adapters */
     struct ct_arena *arena;
 } ct_model;
 
@@ -63,7 +81,11 @@ int64_t ct_model_param_layers(const ct_model *model,
 void ct_model_hf_box(const ct_model_param *param, const int64_t *offsets, const int64_t *sizes,
                      int64_t out_offsets[CT_MAX_RANK], int64_t out_sizes[CT_MAX_RANK]);
 
-int64_t ct_model_num_params(const ct_model_config *config, const ct_model_family *family);
+int64_t ct_model_num_params(const ct_model_config *config, const ct_model_family *family); /* without adapters */
+/* Elements of the parameters that are trained: those of the adapters where there are any, else all. */
+int64_t ct_model_num_trained(const ct_model *model);
+/* The dtype that a parameter is kept in where those that are trained are kept in `dtype`. */
+ct_dtype ct_model_param_dtype(const ct_model *model, int param, ct_dtype dtype);
 int64_t ct_model_num_embedding_params(const ct_model_config *config, const ct_model_family *family);
 
 /* How the family lies on a mesh. */
@@ -74,7 +96,7 @@ const ct_sharding_table *ct_model_sharding(const ct_model *model);
 CT_MUST_USE ct_status *ct_model_check_parallel(const ct_model *model, const ct_parallel *parallel, int64_t batch,
                                                int64_t seq_len);
 
-/* Declares the parameters as inputs of the graph: out_params[num_params]. */
+/* Declares the parameters as inputs of the graph, of dtype, or what it makes of it: out_params[num_params]. */
 void ct_model_inputs(const ct_model *model, ct_graph *graph, ct_dtype dtype, ct_tensor **out_params);
 
 /* The values that blocks name for activation checkpointing (ct_checkpoint_name). */

@@ -1,4 +1,4 @@
-/* Norm, feed-forward, rotary embedding. */
+/* Norm, rotary embedding. */
 #include "nn/layers.h"
 
 #include <math.h>
@@ -25,17 +25,6 @@ ct_tensor *ct__rms_norm(const char *loc, ct_tensor *x, ct_tensor *weight, double
     ct_tensor *root = ct_sqrt(ct_add_scalar(mean_square, eps));
     ct_tensor *normed = ct_mul(wide, ct_div(ct_scalar_like(root, 1), root));
     ct_tensor *result = ct_mul(ct_convert(normed, x->dtype), ct_use(weight, x->dtype));
-    ct__loc_leave(graph, saved);
-    return result;
-}
-
-ct_tensor *ct__swiglu(const char *loc, ct_tensor *x, ct_tensor *gate, ct_tensor *up, ct_tensor *down)
-{
-    ct_graph *graph = x->graph;
-    const char *saved = ct__loc_enter(graph, loc);
-    ct_tensor *gated = ct_checkpoint_name(ct_linear(x, gate), "ffn_gate");
-    ct_tensor *hidden = ct_mul(ct_silu(gated), ct_checkpoint_name(ct_linear(x, up), "ffn_up"));
-    ct_tensor *result = ct_linear(hidden, down);
     ct__loc_leave(graph, saved);
     return result;
 }

@@ -13,10 +13,6 @@
 #define ct_rms_norm(x, weight, eps) ct__rms_norm(CT_LOC, x, weight, eps)
 ct_tensor *ct__rms_norm(const char *loc, ct_tensor *x, ct_tensor *weight, double eps);
 
-/* silu(x w1^T) * (x w3^T), then w2: gate and up [ffn dim], down [dim ffn]. Shazeer 2020. */
-#define ct_swiglu(x, gate, up, down) ct__swiglu(CT_LOC, x, gate, up, down)
-ct_tensor *ct__swiglu(const char *loc, ct_tensor *x, ct_tensor *gate, ct_tensor *up, ct_tensor *down);
-
 /* Rotary position embedding in half-split form: pairs are (i, i + head_dim/2). */
 typedef struct ct_rope_config {
     double theta;

@@ -29,7 +29,8 @@ static ct_tensor *deviations(ct_graph *graph, const ct_model *model, const ct_mo
 static ct_tensor *initial_value(ct_graph *graph, const ct_model *model, const ct_model_param *param, uint64_t seed)
 {
     const ct_param_spec *spec = param->spec;
-    if (spec->init == CT_INIT_ONES) return ct_full(graph, CT_DTYPE_F32, param->axes, 1);
+    if (spec->init == CT_INIT_ONES || spec->init == CT_INIT_ZEROS)
+        return ct_full(graph, CT_DTYPE_F32, param->axes, spec->init == CT_INIT_ONES);
     int64_t count = ct_model_param_layers(model, param);
     uint32_t(*words)[2] = ct_alloc((size_t)count * sizeof(*words));
     for (int64_t i = 0; i < count; i++) {
@@ -37,11 +38,19 @@ static ct_tensor *initial_value(ct_graph *graph, const ct_model *model, const ct
         ct_rng_key(seed, ct_model_hf_name(param, i, buffer), words[i]);
     }
     ct_random_keys keys = {.count = (int)count, .words = (const uint32_t(*)[2])words};
-    ct_tensor *normal = spec->init == CT_INIT_TRUNC_NORMAL
-                            ? ct_random_truncated_normal(graph, param->axes, &keys, -spec->cut, spec->cut)
-                            : ct_random_normal(graph, param->axes, &keys);
+    ct_tensor *value;
+    if (spec->init == CT_INIT_UNIFORM) {
+        /* 2 u - 1 is exact, so it is the product alone that rounds */
+        ct_tensor *uniform = ct_random_uniform(graph, param->axes, &keys);
+        value = ct_mul_scalar(ct_add_scalar(ct_mul_scalar(uniform, 2), -1), spec->bound);
+    } else {
+        ct_tensor *normal = spec->init == CT_INIT_TRUNC_NORMAL
+                                ? ct_random_truncated_normal(graph, param->axes, &keys, -spec->cut, spec->cut)
+                                : ct_random_normal(graph, param->axes, &keys);
+        value = ct_mul(normal, deviations(graph, model, param));
+    }
     free(words);
-    return ct_mul(normal, deviations(graph, model, param));
+    return value;
 }
 
 ct_status *ct_init_build(const ct_model *model, const ct_parallel *parallel, ct_dtype dtype, uint64_t seed,

@@ -62,26 +62,36 @@ static ct_tensor *loss_sum(ct_graph *graph, const step_builder *builder, ct_tens
     size_t params_size = (size_t)model->num_params * sizeof(ct_tensor *);
     ct_tensor **params = memcpy(ct_alloc(params_size), builder->params, params_size);
     const ct_parallel *parallel = ct_parallel_of(graph);
-    if (parallel && !parallel->reduce_once) reduce_head_first(graph, model, &hidden, params);
+    bool is_head_frozen = ct_model_head_index(model) < model->num_frozen;
+    if (parallel && !parallel->reduce_once && !is_head_frozen) reduce_head_first(graph, model, &hidden, params);
     ct_tensor *head = ct_model_head(model, params, &opts);
     free(params);
     ct_scope_push(graph, "loss");
-    ct_tensor *sum = ct_linear_cross_entropy_sum(hidden, head, batch[1], NULL);
+    ct_linear_cross_entropy_opts loss = {.frozen = is_head_frozen};
+    ct_tensor *sum = ct_linear_cross_entropy_sum(hidden, head, batch[1], &loss);
     ct_scope_pop(graph);
     return sum;
+}
+
+/* The parameters that are trained, the last of all. */
+static ct_tensor **trained(const step_builder *builder, int *out_count)
+{
+    *out_count = builder->model->num_params - builder->model->num_frozen;
+    return builder->params + builder->model->num_frozen;
 }
 
 /* The loss of one microbatch as its share of the global mean, and its gradients. */
 static void microbatch(ct_graph *graph, const step_builder *builder, ct_tensor *const *batch, ct_tensor **out_loss,
                        ct_tensor **out_gradients)
 {
-    const ct_model *model = builder->model;
+    int num_trained;
+    ct_tensor **params = trained(builder, &num_trained);
     ct_tensor *sum = loss_sum(graph, builder, batch, &builder->opts->remat);
     ct_scope_push(graph, "loss");
     *out_loss = ct_div(sum, builder->num_valid);
     ct_scope_pop(graph);
     /* an error stays in the graph, and its exits report it */
-    ct_status_free(ct_grad(graph, *out_loss, builder->params, model->num_params, out_gradients));
+    ct_status_free(ct_grad(graph, *out_loss, params, num_trained, out_gradients));
 }
 
 /* One turn of accumulation: carries are the loss and the gradients so far. */
@@ -90,30 +100,32 @@ static void accumulate(ct_graph *graph, void *context, ct_tensor *const *carries
 {
     (void)out_slices;
     const step_builder *builder = context;
-    int num_params = builder->model->num_params;
+    int num_trained;
+    trained(builder, &num_trained);
     microbatch(graph, builder, slices, &out_carries[0], out_carries + 1);
-    for (int i = 0; i < num_params + 1; i++) out_carries[i] = ct_add(carries[i], out_carries[i]);
+    for (int i = 0; i < num_trained + 1; i++) out_carries[i] = ct_add(carries[i], out_carries[i]);
 }
 
 static void loss_and_gradients(ct_graph *graph, step_builder *builder, ct_tensor *const *batch, ct_tensor **out_loss,
                                ct_tensor **out_gradients)
 {
-    int num_params = builder->model->num_params;
+    int num_trained;
+    ct_tensor **params = trained(builder, &num_trained);
     if (builder->opts->num_microbatches == 1) {
         microbatch(graph, builder, batch, out_loss, out_gradients);
         return;
     }
-    ct_tensor **carries = ct_alloc((size_t)(num_params + 1) * sizeof(*carries));
+    ct_tensor **carries = ct_alloc((size_t)(num_trained + 1) * sizeof(*carries));
     carries[0] = ct_scalar(graph, CT_DTYPE_F32, 0);
-    for (int i = 0; i < num_params; i++) carries[i + 1] = ct_full_like(builder->params[i], 0);
+    for (int i = 0; i < num_trained; i++) carries[i + 1] = ct_full_like(params[i], 0);
     ct_scan_opts opts = {
-        .axis = "accum", .num_carries = num_params + 1, .carries = carries, .num_inputs = 4, .inputs = batch};
+        .axis = "accum", .num_carries = num_trained + 1, .carries = carries, .num_inputs = 4, .inputs = batch};
     ct_scan(graph, &opts, accumulate, builder, carries, NULL);
     *out_loss = carries[0];
     /* gradients that were not reduced in each microbatch are now */
     bool is_due = builder->opts->parallel && builder->opts->parallel->reduce_once;
-    for (int i = 0; i < num_params; i++)
-        out_gradients[i] = is_due ? ct_store(carries[i + 1], builder->params[i]) : carries[i + 1];
+    for (int i = 0; i < num_trained; i++)
+        out_gradients[i] = is_due ? ct_store(carries[i + 1], params[i]) : carries[i + 1];
     free(carries);
 }
 
@@ -122,12 +134,12 @@ static ct_tensor *element(ct_tensor *vector, const char *axis, int64_t index)
     return ct_squeeze(ct_slice(vector, axis, index, index + 1), axis);
 }
 
-/* State inputs named PREFIX + parameter name, one per parameter. */
+/* State inputs named PREFIX + parameter name, one per parameter that is trained. */
 static void state_inputs(const ct_model *model, ct_graph *graph, const char *prefix, ct_dtype dtype, ct_tensor **out)
 {
-    for (int i = 0; i < model->num_params; i++) {
+    for (int i = model->num_frozen; i < model->num_params; i++) {
         char *name = ct_asprintf("%s%s", prefix, model->params[i].name);
-        out[i] = ct_input(graph, name, dtype, model->params[i].axes);
+        *out++ = ct_input(graph, name, dtype, model->params[i].axes);
         free(name);
     }
 }
@@ -150,10 +162,11 @@ static void batch_inputs(ct_graph *graph, const char *axes, ct_tensor **out_batc
 
 static void build_step(ct_graph *graph, const ct_model *model, const ct_step_opts *opts, ct_tensor **tensors)
 {
-    int n = model->num_params;
-    ct_tensor **params = tensors, **m = tensors + n, **v = tensors + 2 * n, **gradients = tensors + 3 * n;
-    ct_tensor **new_m = tensors + 4 * n, **new_v = tensors + 5 * n;
-    ct_model_inputs(model, graph, opts->param_dtype, params);
+    int num_params = model->num_params, n = num_params - model->num_frozen; /* n: trained */
+    ct_tensor **all_params = tensors, **params = tensors + model->num_frozen;
+    ct_tensor **m = tensors + num_params, **v = m + n, **gradients = v + n, **new_m = gradients + n,
+              **new_v = new_m + n;
+    ct_model_inputs(model, graph, opts->param_dtype, all_params);
     state_inputs(model, graph, "exp_avg.", opts->moment_dtype, m);
     state_inputs(model, graph, "exp_avg_sq.", opts->moment_dtype, v);
     ct_tensor *halted = ct_input(graph, "halted", CT_DTYPE_S32, "");
@@ -169,7 +182,7 @@ static void build_step(ct_graph *graph, const ct_model *model, const ct_step_opt
                           .bias_correction2 = element(scalars, "scalar", CT_STEP_BIAS2)};
 
     step_builder builder = {
-        .model = model, .opts = opts, .params = params, .num_valid = element(scalars, "scalar", CT_STEP_NUM_VALID)};
+        .model = model, .opts = opts, .params = all_params, .num_valid = element(scalars, "scalar", CT_STEP_NUM_VALID)};
     ct_tensor *loss;
     loss_and_gradients(graph, &builder, batch, &loss, gradients);
 
@@ -223,17 +236,18 @@ static void place_output(ct_graph *graph, int index, sharding_fn *of)
 }
 
 /* Parameters as stored, moments as they are, the batch as activations, the rest whole on every device. */
-static void place_step(ct_graph *graph, int num_params)
+static void place_step(ct_graph *graph, const ct_model *model)
 {
-    int num_state = 3 * num_params;
+    int num_params = model->num_params, num_frozen = model->num_frozen;
+    int num_state = num_params + 2 * (num_params - num_frozen);
     for (int i = 0; i < num_state; i++) {
         sharding_fn *of = i < num_params ? ct_parallel_stored : ct_parallel_moment;
         place_input(graph, i, of);
-        place_output(graph, i, of);
+        if (i >= num_frozen) place_output(graph, i - num_frozen, of);
     }
     for (int i = num_state; i < ct_graph_num_inputs(graph); i++)
         place_input(graph, i, i > num_state && i <= num_state + 4 ? ct_parallel_activation : NULL);
-    for (int i = num_state; i < ct_graph_num_outputs(graph); i++) place_output(graph, i, NULL);
+    for (int i = num_state - num_frozen; i < ct_graph_num_outputs(graph); i++) place_output(graph, i, NULL);
 }
 
 static void place_score(ct_graph *graph, int num_params, const ct_score_opts *opts)
@@ -266,7 +280,7 @@ ct_status *ct_train_step_build(const ct_model *model, const ct_step_opts *opts, 
     ct_kernels_attach(graph, &opts->kernels);
     ct_tensor **tensors = ct_alloc((size_t)model->num_params * 6 * sizeof(*tensors));
     build_step(graph, model, opts, tensors);
-    place_step(graph, model->num_params);
+    place_step(graph, model);
     free(tensors);
     return finish(graph, opts->report, out_graph);
 }

@@ -2,10 +2,11 @@
  *
  * One training step is one program, forward, loss, backward, clipping and AdamW:
  *
- *   inputs   params, m, v, halted                     donated
+ *   inputs   frozen params                            of a model with adapters: all but those, else none
+ *            params, m, v, halted                     donated
  *            tokens, labels, positions, segments      s32 [batch seq], or [accum batch seq] with microbatches
  *            scalars f32 [scalar=4]                   lr, 1 - beta1^n, 1 - beta2^n, valid labels in the global batch
- *   outputs  params, m, v, halted
+ *   outputs  params, m, v, halted                     params that are not frozen
  *            metrics f32 [metric=3]                   loss, gradient norm before clipping, 1 when all was finite
  *
  * When loss or norm is not finite the state stays as it was, and `halted` keeps it so in every later step: the trainer
@@ -26,7 +27,7 @@ typedef struct ct_step_opts {
     const ct_parallel *parallel; /* how the model lies on its mesh; NULL: one device. Must outlive the graph */
     ct_kernels kernels;          /* which forms attention and loss take */
     ct_localize_report *report;  /* NULL, or an empty one that gets the collectives of a localized program */
-    ct_dtype param_dtype;        /* of the master weights */
+    ct_dtype param_dtype;        /* of the master weights that are trained */
     ct_dtype moment_dtype;       /* f32 or bf16 */
     ct_dtype compute_dtype;      /* f32 or bf16 */
     bool moments_on_host;        /* between steps, in pinned memory */

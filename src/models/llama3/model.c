@@ -29,23 +29,21 @@ static const ct_param_spec HEAD = {"lm_head.weight", "vocab dim", .init = CT_INI
 
 static ct_tensor *attention(const llama3_block *w, ct_tensor *x, const ct_block_context *c)
 {
-    ct_dtype dtype = c->compute_dtype;
-    ct_tensor *q = ct_rope_apply(ct_linear(x, ct_use(w->wq, dtype)), &c->rope); /* [batch seq heads head_dim] */
-    ct_tensor *k = ct_rope_apply(ct_linear(x, ct_use(w->wk, dtype)), &c->rope); /* [batch seq kv_heads head_dim] */
-    ct_tensor *v = ct_linear(x, ct_use(w->wv, dtype));
+    ct_tensor *q = ct_rope_apply(ct__block_linear(x, &w->wq, c), &c->rope); /* [batch seq heads head_dim] */
+    ct_tensor *k = ct_rope_apply(ct__block_linear(x, &w->wk, c), &c->rope); /* [batch seq kv_heads head_dim] */
+    ct_tensor *v = ct__block_linear(x, &w->wv, c);
     ct_tensor *o = ct__block_attention(q, k, v, c);
-    return ct_linear(o, ct_use(w->wo, dtype)); /* contracts heads and head_dim */
+    return ct__block_linear(o, &w->wo, c); /* contracts heads and head_dim */
 }
 
 static ct_tensor *block(ct_tensor *const *weights, ct_tensor *x, const ct_block_context *c)
 {
     const llama3_block *w = (const llama3_block *)(const void *)weights;
     double eps = c->config->norm_eps;
-    ct_dtype dtype = c->compute_dtype;
     ct_tensor *h = ct_add(x, attention(w, ct_shard(ct_rms_norm(x, w->attention_norm, eps), "residual"), c));
     h = ct_checkpoint_name(ct_shard(h, "residual"), "attention_residual");
     ct_tensor *normed = ct_shard(ct_rms_norm(h, w->ffn_norm, eps), "residual");
-    ct_tensor *ffn = ct_swiglu(normed, ct_use(w->gate, dtype), ct_use(w->up, dtype), ct_use(w->down, dtype));
+    ct_tensor *ffn = ct__block_swiglu(normed, &w->gate, &w->up, &w->down, c);
     return ct_shard(ct_add(h, ffn), "residual");
 }
 

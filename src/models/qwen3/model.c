@@ -30,26 +30,24 @@ static const ct_param_spec HEAD = {"lm_head.weight", "vocab dim", NORMAL};
 
 static ct_tensor *attention(const qwen3_block *w, ct_tensor *x, const ct_block_context *c)
 {
-    ct_dtype dtype = c->compute_dtype;
     double eps = c->config->norm_eps;
-    ct_tensor *q = ct_rms_norm(ct_linear(x, ct_use(w->wq, dtype)), w->q_norm, eps); /* [batch seq heads head_dim] */
-    ct_tensor *k = ct_rms_norm(ct_linear(x, ct_use(w->wk, dtype)), w->k_norm, eps); /* [batch seq kv_heads head_dim] */
-    ct_tensor *v = ct_linear(x, ct_use(w->wv, dtype));
+    ct_tensor *q = ct_rms_norm(ct__block_linear(x, &w->wq, c), w->q_norm, eps); /* [batch seq heads head_dim] */
+    ct_tensor *k = ct_rms_norm(ct__block_linear(x, &w->wk, c), w->k_norm, eps); /* [batch seq kv_heads head_dim] */
+    ct_tensor *v = ct__block_linear(x, &w->wv, c);
     q = ct_rope_apply(q, &c->rope);
     k = ct_rope_apply(k, &c->rope);
     ct_tensor *o = ct__block_attention(q, k, v, c);
-    return ct_linear(o, ct_use(w->wo, dtype)); /* contracts heads and head_dim */
+    return ct__block_linear(o, &w->wo, c); /* contracts heads and head_dim */
 }
 
 static ct_tensor *block(ct_tensor *const *weights, ct_tensor *x, const ct_block_context *c)
 {
     const qwen3_block *w = (const qwen3_block *)(const void *)weights;
     double eps = c->config->norm_eps;
-    ct_dtype dtype = c->compute_dtype;
     ct_tensor *h = ct_add(x, attention(w, ct_shard(ct_rms_norm(x, w->attention_norm, eps), "residual"), c));
     h = ct_checkpoint_name(ct_shard(h, "residual"), "attention_residual");
     ct_tensor *normed = ct_shard(ct_rms_norm(h, w->ffn_norm, eps), "residual");
-    ct_tensor *ffn = ct_swiglu(normed, ct_use(w->gate, dtype), ct_use(w->up, dtype), ct_use(w->down, dtype));
+    ct_tensor *ffn = ct__block_swiglu(normed, &w->gate, &w->up, &w->down, c);
     return ct_shard(ct_add(h, ffn), "residual");
 }
 
