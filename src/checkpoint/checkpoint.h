@@ -4,7 +4,7 @@
  *   {folder}/step-500/manifest.json              written last
  *                     state-00001.safetensors    shards, larger elements first, at most max_file_bytes a file
  *                     state-00002.safetensors    tensor "a" in one shard is "a" there, in several "a@0", "a@1", ...
- *                     config.json, ...           assets
+ *                     config.json, ...           assets, and files of certain tensors, also in folders: adapter/...
  *   {folder}/step-600.tmp-4711/                  a save by process 4711 under way, or the leftover of a dead one
  *
  *   manifest.json
@@ -52,7 +52,7 @@ typedef struct ct_checkpoint_tensor {
  * copied as a whole. */
 typedef ct_status *(*ct_checkpoint_bytes)(void *context, int lane, size_t tensor, size_t shard, const void **out_bytes);
 
-/* A file that is saved beside the tensors as it is: config.json, a tokenizer. */
+/* A file that is saved beside the tensors as it is: config.json, a tokenizer. A name may have one folder in it. */
 typedef struct ct_checkpoint_asset {
     const char *name;
     const void *bytes;
@@ -70,6 +70,10 @@ typedef struct ct_checkpoint_save_opts {
     const int *groups;
     const ct_checkpoint_asset *assets;
     size_t num_assets;
+    /* The last num_beside tensors, each one shard, go to a safetensors file of this name, whatever its size and is_hf,
+     * and into no index. NULL: there are none. */
+    const char *beside;
+    size_t num_beside;
 } ct_checkpoint_save_opts;
 
 /* Saves a step: aside, flushed to disk, renamed. An existing step-N is replaced in one exchange. Leftovers of dead

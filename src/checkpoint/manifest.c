@@ -106,6 +106,13 @@ static ct_status *read_numbers(ct_json_value object, const char *key, int count,
     return NULL;
 }
 
+bool ct__manifest_name_fits(const char *name)
+{
+    const char *slash = strchr(name, '/'), *last = slash ? slash + 1 : name;
+    bool is_plain = name[0] && name[0] != '.' && last[0] && last[0] != '.' && !strchr(last, '/');
+    return is_plain && name != slash && strlen(name) < sizeof(((ct__manifest_file *)NULL)->name);
+}
+
 static ct_status *read_files(ct_json_value root, ct_arena *arena, ct__manifest *manifest)
 {
     ct_json_value array;
@@ -119,8 +126,7 @@ static ct_status *read_files(ct_json_value root, ct_arena *arena, ct__manifest *
         CT_TRY(ct_json_need_string(iter.value, "name", &name));
         CT_TRY(ct_json_need_string(iter.value, "xxh3_128", &hash));
         CT_TRY(ct_json_need_int(iter.value, "size_bytes", &file->size_bytes));
-        if (strlen(name) >= sizeof(file->name) || strchr(name, '/') || strlen(hash) != CT__HASH_DIGITS ||
-            file->size_bytes < 0)
+        if (!ct__manifest_name_fits(name) || strlen(hash) != CT__HASH_DIGITS || file->size_bytes < 0)
             return ct_error(CT_CODE_DATA_LOSS, "file %zu has an impossible name, hash or size", iter.index);
         strcpy(file->name, name);
         strcpy(file->hash, hash);

@@ -32,6 +32,9 @@ typedef struct ct__manifest {
 #define CT__MANIFEST_NAME "manifest.json"
 #define CT__INDEX_NAME    "model.safetensors.index.json"
 
+/* Can a file of a step have the name: short enough, and "a" or "a/b" that lies within the step's folder? */
+bool ct__manifest_name_fits(const char *name);
+
 /* The text of a manifest; info may be absent. Heap. */
 char *ct__manifest_text(const ct__manifest *manifest, ct_json_value info);
 

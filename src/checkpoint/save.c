@@ -32,8 +32,8 @@ typedef struct save {
     ct__manifest manifest; /* files: first those of tensors, then index and assets */
     piece *pieces;
     size_t num_pieces;
-    size_t *first_piece; /* [num_data_files + 1] */
-    size_t num_data_files;
+    size_t *first_piece;            /* [num_data_files + 1] */
+    size_t num_data_files, num_own; /* of the data files the first that are not opts.beside */
     ct_checkpoint_bytes bytes;
     void *context;
     const char *folder; /* where the files go */
@@ -88,14 +88,12 @@ static size_t group_end(const save *s, size_t begin)
     return end;
 }
 
-/* All shards, larger elements first so that every one is aligned in its file. */
-static void order_pieces(save *s)
+/* The shards of tensors [first, last), larger elements first so that every one is aligned in its file. */
+static void add_pieces(save *s, size_t first, size_t last, size_t *count)
 {
     const ct_checkpoint_tensor *tensors = s->manifest.tensors;
-    s->pieces = CT_ARENA_ARRAY(&s->arena, piece, s->num_pieces);
-    size_t count = 0;
     for (size_t size = 8; size; size /= 2)
-        for (size_t begin = 0, end; begin < s->manifest.num_tensors; begin = end) {
+        for (size_t begin = first, end; begin < last; begin = end) {
             end = group_end(s, begin);
             if (element_bytes(s, begin) != size) continue;
             for (size_t j = 0; j < tensors[begin].num_shards; j++)
@@ -104,10 +102,18 @@ static void order_pieces(save *s)
                     const char *name = tensors[i].num_shards == 1
                                            ? tensors[i].name
                                            : ct_arena_printf(&s->arena, "%s@%zu", tensors[i].name, j);
-                    s->pieces[count++] =
+                    s->pieces[(*count)++] =
                         (piece){.tensor = i, .shard = j, .size_bytes = volume * (int64_t)size, .name = name};
                 }
         }
+}
+
+static void order_pieces(save *s)
+{
+    size_t count = 0, num_tensors = s->manifest.num_tensors, first_beside = num_tensors - s->opts.num_beside;
+    s->pieces = CT_ARENA_ARRAY(&s->arena, piece, s->num_pieces);
+    add_pieces(s, 0, first_beside, &count);
+    add_pieces(s, first_beside, num_tensors, &count);
     CT_ASSERT(count == s->num_pieces);
 }
 
@@ -128,9 +134,11 @@ static void lay_out(save *s)
     order_pieces(s);
     s->first_piece = CT_ARENA_ARRAY(&s->arena, size_t, s->num_pieces + 1);
     int64_t file_bytes = 0, limit = file_limit(s);
+    size_t first_beside = s->num_pieces - s->opts.num_beside; /* one piece each */
     for (size_t i = 0; i < s->num_pieces; i++) {
         piece *p = &s->pieces[i];
-        if (i == 0 || (file_bytes && p->size_bytes && p->size_bytes > limit - file_bytes)) {
+        bool is_beside = i >= first_beside, is_full = file_bytes && p->size_bytes > limit - file_bytes;
+        if (i == 0 || i == first_beside || (is_full && p->size_bytes && !is_beside)) {
             s->first_piece[s->num_data_files++] = i;
             file_bytes = 0;
         }
@@ -140,15 +148,19 @@ static void lay_out(save *s)
     s->first_piece[s->num_data_files] = s->num_pieces;
     manifest->num_files = s->num_data_files;
     manifest->files = CT_ARENA_ARRAY(&s->arena, ct__manifest_file, s->num_data_files + 1 + s->opts.num_assets);
+    size_t num_own = s->num_data_files - (s->opts.num_beside ? 1 : 0);
     for (size_t i = 0; i < s->num_data_files; i++) {
         ct__manifest_file *file = &manifest->files[i];
-        if (!s->opts.is_hf)
+        if (i == num_own)
+            snprintf(file->name, sizeof(file->name), "%s", s->opts.beside);
+        else if (!s->opts.is_hf)
             snprintf(file->name, sizeof(file->name), "state-%05zu.safetensors", i + 1);
-        else if (s->num_data_files == 1)
+        else if (num_own == 1)
             snprintf(file->name, sizeof(file->name), "model.safetensors");
         else
-            snprintf(file->name, sizeof(file->name), "model-%05zu-of-%05zu.safetensors", i + 1, s->num_data_files);
+            snprintf(file->name, sizeof(file->name), "model-%05zu-of-%05zu.safetensors", i + 1, num_own);
     }
+    s->num_own = num_own;
 }
 
 /* Sees the bytes on their way: all of the file, and the shard that is being written. */
@@ -175,7 +187,7 @@ static ct_status *write_file(void *context, int lane, size_t index)
     ct_safetensors_writer *writer = NULL;
     ct_status *status = NULL;
     CT_TRY_OUT(ct_safetensors_writer_new(path, &(ct_safetensors_writer_opts){observe, &seen}, &writer));
-    if (s->opts.is_hf) ct_safetensors_writer_metadata(writer, "format", "pt");
+    if (s->opts.is_hf || index >= s->num_own) ct_safetensors_writer_metadata(writer, "format", "pt");
     for (size_t i = begin; i < end; i++) {
         const ct_checkpoint_tensor *tensor = &s->manifest.tensors[s->pieces[i].tensor];
         CT_TRY_OUT(ct_safetensors_writer_add(writer, s->pieces[i].name, tensor->dtype,
@@ -209,8 +221,9 @@ out:
 static ct_status *write_small(save *s, const char *name, const void *bytes, size_t size_bytes)
 {
     ct__manifest_file *file = &s->manifest.files[s->manifest.num_files];
-    if (strlen(name) >= sizeof(file->name) || strchr(name, '/'))
-        return ct_error(CT_CODE_INVALID_ARGUMENT, "a file of a step must have a name below %zu characters, found %s",
+    if (!ct__manifest_name_fits(name))
+        return ct_error(CT_CODE_INVALID_ARGUMENT,
+                        "a file of a step must have a name below %zu characters, in one folder at most, found %s",
                         sizeof(file->name), name);
     snprintf(file->name, sizeof(file->name), "%s", name);
     file->size_bytes = (int64_t)size_bytes;
@@ -229,11 +242,12 @@ static ct_status *write_index(save *s)
     ct_json_writer *writer = ct_json_writer_new();
     ct_json_begin_object(writer, NULL);
     ct_json_begin_object(writer, "metadata");
-    for (size_t i = 0; i < s->num_pieces; i++) total_bytes += s->pieces[i].size_bytes;
+    size_t num_pieces = s->num_pieces - s->opts.num_beside;
+    for (size_t i = 0; i < num_pieces; i++) total_bytes += s->pieces[i].size_bytes;
     ct_json_put_int(writer, "total_size", total_bytes);
     ct_json_end(writer);
     ct_json_begin_object(writer, "weight_map");
-    for (size_t i = 0; i < s->num_pieces; i++)
+    for (size_t i = 0; i < num_pieces; i++)
         ct_json_put_string(writer, s->pieces[i].name, s->manifest.files[s->pieces[i].file].name);
     ct_json_end(writer);
     ct_json_end(writer);
@@ -244,12 +258,25 @@ static ct_status *write_index(save *s)
     return status;
 }
 
+/* The folder that a file's name has in it, if it has one. */
+static ct_status *make_folder_of(const save *s, const char *name)
+{
+    if (!strchr(name, '/')) return NULL;
+    char *path = ct_path_join(s->folder, name), *folder = ct_path_parent(path);
+    ct_status *status = ct_dir_make(folder);
+    free(folder);
+    free(path);
+    return status;
+}
+
 /* All but the manifest. */
 static ct_status *write_files(save *s)
 {
     CT_TRY(ct_dir_make(s->folder));
+    if (s->opts.num_beside) CT_TRY(make_folder_of(s, s->opts.beside));
+    for (size_t i = 0; i < s->opts.num_assets; i++) CT_TRY(make_folder_of(s, s->opts.assets[i].name));
     if (s->num_data_files) CT_TRY(ct_workers_run(s->opts.num_lanes, s->num_data_files, write_file, s));
-    if (s->opts.is_hf && s->num_data_files > 1) CT_TRY(write_index(s));
+    if (s->opts.is_hf && s->num_own > 1) CT_TRY(write_index(s));
     for (size_t i = 0; i < s->opts.num_assets; i++) {
         const ct_checkpoint_asset *asset = &s->opts.assets[i];
         CT_TRY(write_small(s, asset->name, asset->bytes, asset->size_bytes));
@@ -276,7 +303,11 @@ static ct_status *save_init(save *s, const ct_checkpoint_tensor *tensors, size_t
     if (opts) s->opts = *opts;
     if (!s->opts.num_lanes) s->opts.num_lanes = 1;
     CT_TRY(add_tensors(s, tensors, num_tensors));
-    for (size_t i = 0; i < num_tensors; i++) CT_ASSERT(!s->opts.is_hf || s->manifest.tensors[i].num_shards == 1);
+    CT_ASSERT(s->opts.num_beside <= num_tensors && (!s->opts.num_beside || ct__manifest_name_fits(s->opts.beside)));
+    for (size_t i = 0; i < num_tensors; i++) {
+        bool is_whole = s->opts.is_hf || i >= num_tensors - s->opts.num_beside;
+        CT_ASSERT(!is_whole || s->manifest.tensors[i].num_shards == 1);
+    }
     lay_out(s);
     return NULL;
 }

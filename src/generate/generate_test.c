@@ -29,7 +29,7 @@ static void new_params(const world *w, ct_buffer **params[2])
 {
     ct_graph *graph;
     ct_executable *executable;
-    expect_ok(ct_init_build(w->model, NULL, CT_DTYPE_F32, 7, &graph));
+    expect_ok(ct_init_build(w->model, 0, NULL, CT_DTYPE_F32, 7, &graph));
     expect_ok(ct_session_compile(w->session, graph, NULL, &executable));
     ct_graph_free(graph);
     for (int i = 0; i < 2; i++) {

@@ -37,7 +37,8 @@ static int find_target(const ct_model *model, const char *target)
     return -1;
 }
 
-size_t ct_lora_modules(const ct_model *model, size_t max, const char **out_names)
+/* The family's modules that can have adapters, or those that have some. */
+static size_t list_modules(const ct_model *model, bool only_adapted, const char **out_names)
 {
     const ct_model_family *family = model->family;
     size_t count = 0;
@@ -45,17 +46,22 @@ size_t ct_lora_modules(const ct_model *model, size_t max, const char **out_names
         const char *name;
         size_t length;
         if (!find_module(&family->layer_params[i], &name, &length)) continue;
-        if (count < max) out_names[count] = ct_arena_printf(model->arena, "%.*s", (int)length, name);
-        count++;
+        if (only_adapted && model->lora->places[i] < 0) continue;
+        CT_ASSERT(count < CT_LORA_MAX_TARGETS);
+        out_names[count++] = ct_arena_printf(model->arena, "%.*s", (int)length, name);
     }
     return count;
 }
 
+size_t ct_lora_targets(const ct_model *model, const char **out_names)
+{
+    return list_modules(model, true, out_names);
+}
+
 static ct_status *no_such_target(const ct_model *model, const char *target)
 {
-    enum { MAX_NAMES = 64 };
-    const char *names[MAX_NAMES];
-    size_t count = CT_MIN(ct_lora_modules(model, MAX_NAMES, names), (size_t)MAX_NAMES);
+    const char *names[CT_LORA_MAX_TARGETS];
+    size_t count = list_modules(model, false, names);
     ct_str text;
     ct_str_init(&text);
     for (size_t i = 0; i < count; i++) ct_str_printf(&text, "%s%s", i ? ", " : "", names[i]);

@@ -27,9 +27,10 @@ typedef struct ct_lora {
  * rank that is larger than a target's in or out. */
 CT_MUST_USE ct_status *ct_model_adapt(ct_model *model, const ct_lora *lora);
 
-/* The modules of the family that can have adapters, "q_proj", in the order of its table: at most max; how many there
- * are. Strings live as long as the model. */
-size_t ct_lora_modules(const ct_model *model, size_t max, const char **out_names);
+/* The modules that have adapters, "q_proj", in the order of the family's table: out_names[CT_LORA_MAX_TARGETS]; returns
+ * how many. Strings live as long as the model. */
+enum { CT_LORA_MAX_TARGETS = 32 };
+size_t ct_lora_targets(const ct_model *model, const char **out_names);
 
 /* The adapters of a parameter that is not one itself: indices of A and B among the parameters; false: it has none. */
 bool ct_model_adapters_of(const ct_model *model, int param, int *out_a, int *out_b);

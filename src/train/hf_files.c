@@ -95,7 +95,7 @@ static ct_status *add_model(ct_hf_files *files, const ct_model *model, const cha
 ct_status *ct_hf_files_open(const ct_model *model, const char *folder, const char *tokenizer_path,
                             const ct_tokenizer *tokenizer, ct_hf_files *out_files)
 {
-    files_init(out_files, 1 + CT_COUNT(MODEL_NAMES) + CT_COUNT(TOKENIZER_NAMES));
+    files_init(out_files, 1 + CT_COUNT(MODEL_NAMES) + CT_COUNT(TOKENIZER_NAMES) + 1);
     ct_status *status = add_model(out_files, model, folder, tokenizer);
     if (!status) status = add_tokenizer(out_files, tokenizer_path ? tokenizer_path : folder);
     if (status) ct_hf_files_close(out_files);
@@ -109,14 +109,19 @@ ct_status *ct_hf_files_of_step(const ct_checkpoint *checkpoint, ct_hf_files *out
     for (int pass = 0; pass < 2; pass++) /* config.json first */
         for (size_t i = 0; i < count; i++) {
             ct_checkpoint_asset asset = ct_checkpoint_asset_at(checkpoint, i);
-            if ((strcmp(asset.name, CONFIG) == 0) == (pass == 0))
+            if (!strchr(asset.name, '/') && (strcmp(asset.name, CONFIG) == 0) == (pass == 0))
                 add(out_files, asset.name, asset.bytes, asset.size_bytes);
         }
-    if (count && !strcmp(out_files->assets[0].name, CONFIG)) return NULL;
+    if (out_files->num_assets && !strcmp(out_files->assets[0].name, CONFIG)) return NULL;
     ct_hf_files_close(out_files);
     return ct_error(CT_CODE_NOT_FOUND,
                     "the step must hold a config.json, but was saved without one; go on from it for a step with this "
                     "version of ctitan and take that");
+}
+
+void ct_hf_files_add(ct_hf_files *files, const char *name, const char *text)
+{
+    add(files, name, text, strlen(text));
 }
 
 void ct_hf_files_close(ct_hf_files *files)

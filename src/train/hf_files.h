@@ -12,7 +12,7 @@
 
 typedef struct ct_hf_files {
     struct ct_arena *arena;
-    ct_checkpoint_asset *assets; /* the first is config.json */
+    ct_checkpoint_asset *assets; /* the first is config.json; with room for one more when opened from a folder */
     size_t num_assets;
 } ct_hf_files;
 
@@ -21,8 +21,11 @@ typedef struct ct_hf_files {
  * "bytes" has none of here, as no file is written of it; NULL: none are known. Errors: those of reading. */
 CT_MUST_USE ct_status *ct_hf_files_open(const ct_model *model, const char *folder, const char *tokenizer_path,
                                         const ct_tokenizer *tokenizer, ct_hf_files *out_files);
-/* Those that a checkpoint carries. Errors: NOT_FOUND when config.json is not among them. */
+/* Those that a checkpoint carries, but for what is in folders of it: adapters. Errors: NOT_FOUND when config.json is
+ * not among them. */
 CT_MUST_USE ct_status *ct_hf_files_of_step(const ct_checkpoint *checkpoint, ct_hf_files *out_files);
+/* One more, a text, to files of a folder. */
+void ct_hf_files_add(ct_hf_files *files, const char *name, const char *text);
 void ct_hf_files_close(ct_hf_files *files); /* all zero is allowed */
 
 /* They with config.json saying that weights are of dtype; as they are when it says so already. The array and what it

@@ -53,18 +53,18 @@ static ct_tensor *initial_value(ct_graph *graph, const ct_model *model, const ct
     return value;
 }
 
-ct_status *ct_init_build(const ct_model *model, const ct_parallel *parallel, ct_dtype dtype, uint64_t seed,
+ct_status *ct_init_build(const ct_model *model, int first, const ct_parallel *parallel, ct_dtype dtype, uint64_t seed,
                          ct_graph **out_graph)
 {
     *out_graph = NULL;
     ct_graph *graph = ct_graph_new("initial_weights");
     ct_parallel_attach(graph, parallel);
-    for (int i = 0; i < model->num_params; i++) {
+    for (int i = first; i < model->num_params; i++) {
         ct_tensor *value = initial_value(graph, model, &model->params[i], seed);
-        ct_output(graph, model->params[i].name, ct_convert(value, dtype), NULL);
+        ct_output(graph, model->params[i].name, ct_convert(value, ct_model_param_dtype(model, i, dtype)), NULL);
         if (!ct_parallel_of(graph)) continue;
         ct_sharding stored = ct_parallel_stored(parallel, value->rank, value->axes);
-        ct_parallel_set_output(graph, i, &stored);
+        ct_parallel_set_output(graph, i - first, &stored);
     }
     ct_status *status = ct_graph_check(graph);
     if (!status && ct_parallel_of(graph) && parallel->partition == CT_PARTITION_MANUAL)

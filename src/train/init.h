@@ -8,8 +8,9 @@
 
 #include "models/model.h"
 
-/* No inputs; outputs: the parameters in the model's order, lying as parallel (may be NULL) stores them. */
-CT_MUST_USE ct_status *ct_init_build(const ct_model *model, const ct_parallel *parallel, ct_dtype dtype, uint64_t seed,
-                                     ct_graph **out_graph);
+/* No inputs; outputs: the parameters from first on in the model's order, of dtype or what the model makes of it, lying
+ * as parallel (may be NULL) stores them. */
+CT_MUST_USE ct_status *ct_init_build(const ct_model *model, int first, const ct_parallel *parallel, ct_dtype dtype,
+                                     uint64_t seed, ct_graph **out_graph);
 
 #endif

@@ -11,7 +11,8 @@ double ct_flops_per_token(const ct_flops_model *model)
     double num_multiplied = (double)model->num_params;
     if (!model->is_tied) num_multiplied -= (double)model->num_embedding_params;
     double attention = (double)model->num_layers * (double)model->num_heads * (double)model->head_dim;
-    return 6 * num_multiplied + 12 * attention * (double)model->seq_len;
+    double per_param = model->num_adapter_params ? 4 : 6;
+    return per_param * num_multiplied + 6 * (double)model->num_adapter_params + 12 * attention * (double)model->seq_len;
 }
 
 typedef struct chip {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "formats/json.h"
 
@@ -16,10 +17,12 @@ typedef struct start {
     ct_train_state *state;
     ct_dataset *dataset;
     ct_progress *progress;
-    bool is_unfit; /* the step last tried is not whole, or not to be gone on from: the one before it may be */
+    ct_lora_base base; /* with adapters */
+    bool is_unfit;     /* the step last tried is not whole, or not to be gone on from: the one before it may be */
 } start;
 
-char *ct_progress_info(const ct_progress *progress, const ct_recipe *recipe, const ct_data_state *data, bool model_only)
+char *ct_progress_info(const ct_progress *progress, const ct_recipe *recipe, const ct_model *model,
+                       const ct_data_state *data, bool model_only)
 {
     ct_json_writer *writer = ct_json_writer_new();
     ct_json_begin_object(writer, NULL);
@@ -35,6 +38,7 @@ char *ct_progress_info(const ct_progress *progress, const ct_recipe *recipe, con
     ct_json_put_int(writer, "seed", recipe->debug.seed);
     ct_json_put_string(writer, "model", recipe->model.name);
     ct_json_put_string(writer, "flavor", recipe->model.flavor);
+    if (model->lora) ct_lora_info_write(model, &progress->base, writer);
     ct_json_end(writer);
     char *info = ct_json_writer_text(writer, false);
     ct_json_writer_free(writer);
@@ -88,6 +92,7 @@ static ct_status *resume(start *s, ct_checkpoint *checkpoint)
 {
     bool model_only;
     int64_t step = ct_checkpoint_step(checkpoint);
+    CT_TRY(ct_lora_info_check(ct_checkpoint_info(checkpoint), s->state->model, &s->base));
     CT_TRY(is_model_only(checkpoint, &model_only));
     if (!model_only) return load_all(s, checkpoint);
     s->is_unfit = step > 0 && step < s->recipe->training.steps;
@@ -138,6 +143,15 @@ static ct_status *resume_newest(start *s, bool *out_found)
     return status;
 }
 
+/* Of a step that is to give the weights of a model. */
+static ct_status *check_has_weights(const ct_checkpoint *checkpoint)
+{
+    if (!ct_lora_info_has(ct_checkpoint_info(checkpoint))) return NULL;
+    return ct_error(CT_CODE_FAILED_PRECONDITION,
+                    "it has adapters and not the weights that they adapt; merge them with ctitan convert and load what "
+                    "comes out, or go on from its folder " CT_ADAPTER_FOLDER " by lora.adapter_path");
+}
+
 /* checkpoint.initial_load_path, a step. */
 static ct_status *load_initial(start *s, const char *path)
 {
@@ -150,15 +164,70 @@ static ct_status *load_initial(start *s, const char *path)
                               ct_recipe_where(s->recipe, "checkpoint.initial_load_path"));
     CT_TRY(status);
     bool model_only, is_bare;
-    status = is_model_only(checkpoint, &is_bare);
+    status = check_has_weights(checkpoint);
+    if (!status) status = is_model_only(checkpoint, &is_bare);
     model_only = s->recipe->checkpoint.initial_load_model_only;
     if (!status && is_bare && !model_only)
         status = ct_error(CT_CODE_FAILED_PRECONDITION,
                           "it has weights alone, so checkpoint.initial_load_model_only must be true (%s)",
                           ct_recipe_where(s->recipe, "checkpoint.initial_load_model_only"));
-    if (!status) status = model_only ? load_state(s, checkpoint, true) : load_all(s, checkpoint);
+    if (!status && s->state->model->lora)
+        status = ct_train_state_load_frozen(s->state, checkpoint);
+    else if (!status)
+        status = model_only ? load_state(s, checkpoint, true) : load_all(s, checkpoint);
     ct_checkpoint_close(checkpoint);
     return status;
+}
+
+/* What is not frozen when there is no step to resume. */
+static ct_status *make_adapters(const start *s)
+{
+    const char *folder = s->recipe->lora.adapter_path;
+    if (!folder) return ct_train_state_new_adapters(s->state, (uint64_t)s->recipe->debug.seed);
+    char *path = ct_path_join(folder, CT_ADAPTER_MODEL_NAME);
+    ct_status *status = ct_lora_config_check(folder, s->state->model);
+    if (!status) status = ct_train_state_read_adapters(s->state, path);
+    free(path);
+    CT_TRY_NOTE(status, "lora.adapter_path (%s)", ct_recipe_where(s->recipe, "lora.adapter_path"));
+    ct_info("Loaded the adapters of %s", folder);
+    return NULL;
+}
+
+/* The weights of checkpoint.initial_load_path, or of the seed. Of a model with adapters those that are frozen. */
+static ct_status *load_weights(start *s)
+{
+    const ct_recipe *recipe = s->recipe;
+    const char *path = recipe->checkpoint.initial_load_path;
+    if (!path) return ct_train_state_from_seed(s->state, (uint64_t)recipe->debug.seed);
+    ct_status *status =
+        recipe->checkpoint.initial_load_in_hf ? ct_train_state_from_hf(s->state, path) : load_initial(s, path);
+    if (status) return ct_status_note(status, "loading %s", path);
+    ct_info("Loaded the %s weights from %s", s->state->model->lora ? "frozen" : "initial", path);
+    return NULL;
+}
+
+/* A model with adapters has its frozen weights before anything else. */
+static ct_status *load_base(start *s)
+{
+    if (!s->state->model->lora) return NULL;
+    if (!s->recipe->checkpoint.initial_load_path)
+        ct_warning("lora.rank = %lld without checkpoint.initial_load_path: the frozen weights are random ones",
+                   (long long)s->recipe->lora.rank);
+    CT_TRY_NOTE(ct_lora_base_of(s->recipe, &s->base), "checkpoint.initial_load_path (%s)",
+                ct_recipe_where(s->recipe, "checkpoint.initial_load_path"));
+    return load_weights(s);
+}
+
+/* From the steps in the run's own folder, if there is one to go on from. */
+static ct_status *resume_own(start *s, bool *out_found)
+{
+    const ct_recipe *recipe = s->recipe;
+    int64_t step = recipe->checkpoint.load_step;
+    *out_found = false;
+    if (!recipe->checkpoint.enable || recipe->checkpoint.create_seed_checkpoint) return NULL;
+    if (step < 0) return resume_newest(s, out_found);
+    *out_found = true;
+    return ct_status_note(open_and_resume(s, step), "resuming from %s/step-%lld", s->folder, (long long)step);
 }
 
 ct_status *ct_progress_start(const ct_recipe *recipe, const char *folder, ct_train_state *state, ct_dataset *dataset,
@@ -166,19 +235,10 @@ ct_status *ct_progress_start(const ct_recipe *recipe, const char *folder, ct_tra
 {
     *out_progress = (ct_progress){0};
     start s = {.recipe = recipe, .folder = folder, .state = state, .dataset = dataset, .progress = out_progress};
-    if (recipe->checkpoint.enable && !recipe->checkpoint.create_seed_checkpoint) {
-        int64_t step = recipe->checkpoint.load_step;
-        if (step >= 0)
-            return ct_status_note(open_and_resume(&s, step), "resuming from %s/step-%lld", folder, (long long)step);
-        bool found;
-        CT_TRY(resume_newest(&s, &found));
-        if (found) return NULL;
-    }
-    const char *path = recipe->checkpoint.initial_load_path;
-    if (!path) return ct_train_state_from_seed(state, (uint64_t)recipe->debug.seed);
-    ct_status *status =
-        recipe->checkpoint.initial_load_in_hf ? ct_train_state_from_hf(state, path) : load_initial(&s, path);
-    if (status) return ct_status_note(status, "loading %s", path);
-    ct_info("Loaded the initial weights from %s", path);
+    bool found;
+    CT_TRY(load_base(&s));
+    CT_TRY(resume_own(&s, &found));
+    if (!found) CT_TRY(state->model->lora ? make_adapters(&s) : load_weights(&s));
+    out_progress->base = s.base;
     return NULL;
 }

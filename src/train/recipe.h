@@ -109,6 +109,12 @@ typedef struct ct_recipe {
         ct_partition partitioner;
     } parallelism;
     struct {
+        int64_t rank; /* 0: all weights are trained */
+        double alpha;
+        ct_recipe_list target_modules;
+        const char *adapter_path; /* NULL: new ones */
+    } lora;
+    struct {
         const char *name; /* "AdamW" */
         double lr, beta1, beta2, eps, weight_decay;
         ct_recipe_optimizer_implementation implementation;

@@ -197,6 +197,33 @@ static void check_checkpoint(const check *c)
     check_exclusions(c);
 }
 
+static void check_lora(const check *c)
+{
+    const ct_recipe *recipe = c->recipe;
+    if (!are_fine(c, "lora.rank", NULL)) return;
+    bool has = recipe->lora.rank > 0;
+    if (!has && recipe->lora.adapter_path && are_fine(c, "lora.adapter_path", NULL))
+        ct__recipe_mistake(c->mistakes, where(c, "lora.adapter_path"),
+                           "lora.adapter_path needs lora.rank, that of the adapters in it, found 0 (%s)",
+                           where(c, "lora.rank"));
+    if (!has) return;
+    if (are_fine(c, "lora.target_modules", NULL) && !recipe->lora.target_modules.num_items)
+        ct__recipe_mistake(c->mistakes, where(c, "lora.target_modules"),
+                           "lora.target_modules must name a module at least, as lora.rank = %lld (%s)",
+                           (long long)recipe->lora.rank, where(c, "lora.rank"));
+    if (are_fine(c, "checkpoint.create_seed_checkpoint", NULL) && recipe->checkpoint.create_seed_checkpoint)
+        ct__recipe_mistake(c->mistakes, where(c, "checkpoint.create_seed_checkpoint"),
+                           "checkpoint.create_seed_checkpoint = true needs lora.rank = 0 (%s): a step of a run with "
+                           "adapters has no other weights",
+                           where(c, "lora.rank"));
+    if (are_fine(c, "checkpoint.initial_load_model_only", NULL) && recipe->checkpoint.initial_load_path &&
+        !recipe->checkpoint.initial_load_model_only)
+        ct__recipe_mistake(c->mistakes, where(c, "checkpoint.initial_load_model_only"),
+                           "checkpoint.initial_load_model_only = false needs lora.rank = 0 (%s): the moments of "
+                           "frozen weights have no use",
+                           where(c, "lora.rank"));
+}
+
 /* A name says one thing only. */
 static void check_remat_names(const check *c)
 {
@@ -360,6 +387,7 @@ void ct__recipe_check(const ct_recipe *recipe, const ct_recipe_load_opts *opts, 
     check_parallelism(&c);
     check_profiler(&c);
     check_checkpoint(&c);
+    check_lora(&c);
     check_remat(&c);
     check_kernels(&c);
     check_device(&c);

@@ -3,7 +3,7 @@
  * Names and defaults are TorchTitan's (its TPU fork's where the two differ); scan_layers, activation_checkpoint.save,
  * .offload, .recompute, optimizer.offload_state, training.document_mask, dataloader's from weights to num_workers,
  * parallelism's from zero_stage on, kernels.*, compile.* and device.* are ours. Blocks are 0 by default where the fork
- * has 512: what is best differs from chip to chip.
+ * has 512: what is best differs from chip to chip. The keys of [lora] are PEFT's LoraConfig.
  */
 #include "train/recipe_schema.h"
 
@@ -120,6 +120,17 @@ const ct__recipe_key ct__recipe_keys[] = {
      .help = "with accumulation: gradients are reduced in each microbatch, not held whole until the last"},
     {"parallelism", "partitioner", CT__RECIPE_CHOICE, AT(parallelism.partitioner), "manual",
      .allowed = "manual|shardy", .help = "who makes the local program: ctitan, or XLA's partitioner"},
+
+    {"lora", "rank", CT__RECIPE_INT, AT(lora.rank), "0", .min = 0, .max = MAX_COUNT, .aliases = "lora.lora_rank",
+     .help = "rank of low-rank adapters that are trained in place of the weights, which are frozen; 0: none"},
+    {"lora", "alpha", CT__RECIPE_FLOAT, AT(lora.alpha), "16", .min = 0, .above_min = true, .aliases = "lora.lora_alpha",
+     .help = "what an adapter adds is multiplied by alpha / rank"},
+    {"lora", "target_modules", CT__RECIPE_LIST, AT(lora.target_modules),
+     "q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj,down_proj", .may_be_one = true,
+     .help = "the modules of each layer that get adapters, by their Hugging Face names"},
+    {"lora", "adapter_path", CT__RECIPE_STRING, AT(lora.adapter_path), NULL,
+     .help = "folder of adapters in PEFT's layout to start from, on the weights that they were trained on; unset: new "
+             "ones"},
 
     {"optimizer", "name", CT__RECIPE_STRING, AT(optimizer.name), "AdamW", .allowed = "AdamW", .help = "optimizer"},
     {"optimizer", "lr", CT__RECIPE_FLOAT, AT(optimizer.lr), "8e-4", .min = 0,

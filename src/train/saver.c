@@ -162,8 +162,7 @@ static ct_status *report(ct_saver *saver, job *j)
 /* Does a device have room for its part of the state a second time, beside the most that a step has taken so far? */
 static ct_status *has_room(const ct_train_state *state, bool *out_has_room)
 {
-    double state_bytes =
-        ct_train_state_bytes(state->model, state->parallel, state->param_dtype, state->moment_dtype, NULL);
+    double state_bytes = ct_train_state_changing_bytes(state);
     *out_has_room = true;
     for (int d = 0; d < state->session->num_devices && *out_has_room; d++) {
         ct_memory_stats stats;
@@ -180,7 +179,7 @@ static ct_status *copy_to_pinned(job *j, const ct_train_state *state)
     for (int d = 0; d < state->session->num_devices; d++) {
         const ct_memory *memory;
         CT_TRY(ct_device_memory(ct_session_device(state->session, d), "pinned_host", &memory));
-        for (size_t i = 0; i + 1 < stride; i++) /* the last is the halted flag, which is not saved */
+        for (size_t i = (size_t)state->model->num_frozen; i + 1 < stride; i++) /* the last, halted, is not saved */
             CT_TRY(ct_buffer_copy_to_memory(state->buffers[(size_t)d * stride + i], memory,
                                             &j->state.buffers[(size_t)d * stride + i]));
     }
@@ -213,7 +212,11 @@ static ct_status *take_buffers(ct_saver *saver, job *j, const ct_train_state *st
         j->is_moved = true;
         return ct_status_note(copy_to_pinned(j, state), "copying the state to pinned host memory");
     }
-    memcpy(j->state.buffers, state->buffers, count_buffers(state) * sizeof(*j->state.buffers));
+    /* what is frozen stays the trainer's, and a last save alone, which ends before the state does, has a use for it */
+    size_t stride = state->num_buffers, first = j->step.is_last ? 0 : (size_t)state->model->num_frozen;
+    for (size_t d = 0; d < (size_t)state->session->num_devices; d++)
+        memcpy(j->state.buffers + d * stride + first, state->buffers + d * stride + first,
+               (stride - first) * sizeof(*j->state.buffers));
     j->is_shared = true;
     return NULL;
 }
@@ -221,6 +224,7 @@ static ct_status *take_buffers(ct_saver *saver, job *j, const ct_train_state *st
 ct_status *ct_saver_save(ct_saver *saver, ct_train_state *state, const ct_saver_step *step)
 {
     double start = ct_clock_seconds();
+    CT_ASSERT(!step->is_hf || step->is_last || !state->model->num_frozen);
     CT_TRY(ct_saver_wait(saver));
     job *j = new_job(saver, state, step);
     ct_saver_mode mode = step->is_last ? CT_SAVER_WAITS : saver->mode;

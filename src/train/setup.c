@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "chips/slice.h"
+#include "models/lora.h"
 #include "train/chip.h"
 #include "train/metrics_flops.h"
 
@@ -27,6 +28,19 @@ static ct_status *check_names(const ct_recipe *recipe, const char *key, const ct
         return status;
     }
     return NULL;
+}
+
+/* Frozen weights are kept as they are computed with: nothing is ever added to them that a wider type would keep. */
+static ct_status *add_adapters(const ct_recipe *recipe, ct_model *model)
+{
+    bool is_narrow = ct_dtype_bytes(recipe->training.dtype) < ct_dtype_bytes(recipe->training.mixed_precision_param);
+    ct_lora lora = {.rank = recipe->lora.rank,
+                    .alpha = recipe->lora.alpha,
+                    .targets = recipe->lora.target_modules.items,
+                    .num_targets = recipe->lora.target_modules.num_items,
+                    .frozen_dtype = is_narrow ? recipe->training.dtype : recipe->training.mixed_precision_param};
+    return ct_status_note(ct_model_adapt(model, &lora), "lora.target_modules (%s), lora.rank (%s)",
+                          ct_recipe_where(recipe, "lora.target_modules"), ct_recipe_where(recipe, "lora.rank"));
 }
 
 ct_status *ct_recipe_model(const ct_recipe *recipe, ct_model **out_model)
@@ -53,7 +67,12 @@ ct_status *ct_recipe_model(const ct_recipe *recipe, ct_model **out_model)
     CT_TRY(check_names(recipe, "activation_checkpoint.save", &recipe->activation_checkpoint.save));
     CT_TRY(check_names(recipe, "activation_checkpoint.offload", &recipe->activation_checkpoint.offload));
     CT_TRY(check_names(recipe, "activation_checkpoint.recompute", &recipe->activation_checkpoint.recompute));
-    return ct_model_new(family, &config, recipe->model.scan_layers, out_model);
+    CT_TRY(ct_model_new(family, &config, recipe->model.scan_layers, out_model));
+    ct_status *status = recipe->lora.rank ? add_adapters(recipe, *out_model) : NULL;
+    if (!status) return NULL;
+    ct_model_free(*out_model);
+    *out_model = NULL;
+    return status;
 }
 
 ct_status *ct_recipe_check_kind(const ct_recipe *recipe, const char *kind)
@@ -85,6 +104,7 @@ double ct_model_flops_per_token(const ct_model *model, int64_t seq_len)
     const ct_model_config *config = &model->config;
     return ct_flops_per_token(
         &(ct_flops_model){.num_params = ct_model_num_params(config, model->family),
+                          .num_adapter_params = model->lora ? ct_model_num_trained(model) : 0,
                           .num_embedding_params = ct_model_num_embedding_params(config, model->family),
                           .is_tied = config->tied,
                           .num_layers = config->num_layers,

@@ -6,6 +6,11 @@
 
 enum { CT__STATE_PARAM, CT__STATE_EXP_AVG, CT__STATE_EXP_AVG_SQ, CT__STATE_NUM_KINDS };
 
+/* A state is a row of items, each a parameter or moment: as many, and the kind and parameter of one. */
+size_t ct__state_num_items(const ct_train_state *state);
+void ct__state_item(const ct_train_state *state, size_t item, int *out_kind, int *out_param);
+size_t ct__state_find_item(const ct_train_state *state, int kind, int param);
+
 ct_layout ct__state_layout(const ct_train_state *state, int kind, int param);
 
 /* The buffer of device 0; those of the others are num_buffers apart. */

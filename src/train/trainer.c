@@ -15,6 +15,7 @@
 #include "train/chat.h"
 #include "train/hf_files.h"
 #include "train/inputs.h"
+#include "train/lora.h"
 #include "train/metrics.h"
 #include "train/metrics_flops.h"
 #include "train/profile.h"
@@ -116,6 +117,12 @@ static ct_status *make_state(trainer *t)
                           .keep = recipe->checkpoint.keep_latest_k};
     t->saver = ct_saver_new(&opts);
     CT_TRY(ct_hf_files_open(t->model, recipe->model.flavor, recipe->model.hf_assets_path, t->tokenizer, &t->files));
+    if (t->model->lora) {
+        const char *base = recipe->checkpoint.initial_load_path;
+        char *text = ct_lora_config_text(t->model, base ? base : recipe->model.flavor);
+        ct_hf_files_add(&t->files, CT_ADAPTER_CONFIG, text);
+        free(text);
+    }
     return ct_progress_start(recipe, t->checkpoint_folder, &t->state, t->dataset, &t->progress);
 }
 
@@ -128,7 +135,7 @@ static ct_status *build_step(trainer *t)
     t->outputs = ct_alloc_zeroed(num_devices * (t->state.num_buffers + 1), sizeof(*t->outputs));
     t->next_inputs = ct_alloc_zeroed(num_devices * NUM_BATCH_INPUTS, sizeof(*t->next_inputs));
     t->donated = ct_alloc_zeroed(num_arguments, sizeof(*t->donated));
-    for (size_t i = 0; i < t->state.num_buffers; i++) t->donated[i] = true;
+    for (size_t i = (size_t)t->model->num_frozen; i < t->state.num_buffers; i++) t->donated[i] = true;
     return NULL;
 }
 
@@ -230,7 +237,8 @@ static ct_status *start_step(trainer *t)
 {
     double start = ct_clock_seconds();
     size_t num_devices = (size_t)devices_of(t), num_state = t->state.num_buffers;
-    size_t num_arguments = num_state + NUM_BATCH_INPUTS, num_outputs = num_state + 1;
+    size_t num_frozen = (size_t)t->model->num_frozen, num_changing = num_state - num_frozen;
+    size_t num_arguments = num_state + NUM_BATCH_INPUTS, num_outputs = num_changing + 1;
     for (size_t d = 0; d < num_devices; d++) {
         ct_buffer **row = t->arguments + d * num_arguments;
         memcpy(row, t->state.buffers + d * num_state, num_state * sizeof(*row));
@@ -247,9 +255,10 @@ static ct_status *start_step(trainer *t)
     t->data_state = t->next_data_state;
     t->next_data_state = NULL;
     for (size_t d = 0; d < num_devices; d++)
-        memcpy(t->state.buffers + d * num_state, t->outputs + d * num_outputs, num_state * sizeof(*t->outputs));
+        memcpy(t->state.buffers + d * num_state + num_frozen, t->outputs + d * num_outputs,
+               num_changing * sizeof(*t->outputs));
     ct_buffers_free(t->next_inputs, num_devices * NUM_BATCH_INPUTS);
-    for (size_t d = 1; d < num_devices; d++) ct_buffer_free(t->outputs[d * num_outputs + num_state]);
+    for (size_t d = 1; d < num_devices; d++) ct_buffer_free(t->outputs[d * num_outputs + num_changing]);
 
     pending_step *pending = &t->pending[(t->first_pending + t->num_pending++) % MAX_IN_FLIGHT];
     *pending = (pending_step){.step = t->progress.step,
@@ -257,7 +266,7 @@ static ct_status *start_step(trainer *t)
                               .lr = t->next_lr,
                               .data_s = t->next_data_s,
                               .start_s = start,
-                              .buffer = t->outputs[num_state]};
+                              .buffer = t->outputs[num_changing]};
     ct_status *status = ct_buffer_to_host(pending->buffer, pending->values, sizeof(pending->values), &pending->done);
     pending->host_s = t->next_host_s + ct_clock_seconds() - start;
     ct_profile_span(t->profile, CT_PROFILE_HOST, "launch", t->progress.step, start);
@@ -321,7 +330,7 @@ static ct_status *save(trainer *t, bool is_last)
     step.model_only = is_seed || (is_end && recipe->checkpoint.last_save_model_only);
     step.is_hf = is_end && recipe->checkpoint.last_save_in_hf;
     step.dtype = is_end && step.model_only ? recipe->checkpoint.export_dtype : CT_DTYPE_INVALID;
-    char *info = ct_progress_info(&t->progress, recipe, t->data_state, step.model_only);
+    char *info = ct_progress_info(&t->progress, recipe, t->model, t->data_state, step.model_only);
     step.info = info;
     step.assets = ct_hf_files_for(&t->files, step.dtype ? step.dtype : t->step_opts.param_dtype, &step.num_assets);
     double start = ct_clock_seconds();
@@ -472,6 +481,9 @@ static ct_status *run(trainer *t)
     CT_TRY(ct_recipe_model(recipe, &t->model));
     ct_info("Model %s %s size: %lld total parameters", recipe->model.name, recipe->model.flavor,
             (long long)ct_model_num_params(&t->model->config, t->model->family));
+    if (t->model->lora)
+        ct_info("Adapters of rank %lld: %lld trained parameters", (long long)t->model->lora->rank,
+                (long long)ct_model_num_trained(t->model));
     t->schedule = ct_recipe_lr_schedule(recipe);
     CT_TRY(ct_recipe_parallel(recipe, t->model, 0, NULL, NULL, &t->parallel));
     t->step_opts = ct_recipe_step(recipe, &t->parallel, NULL);
