@@ -18,6 +18,9 @@ static void print_report(const ct_recipe *recipe, const ct_train_report *report)
 {
     printf("%-26s %s %s\n", "model", recipe->model.name, recipe->model.flavor);
     printf("%-26s %18lld\n", "parameters", (long long)report->num_params);
+    if (recipe->lora.rank)
+        printf("%-26s %18lld of adapters of rank %lld\n", "trained", (long long)report->num_trained,
+               (long long)recipe->lora.rank);
     printf("%-26s %18.0f\n", "FLOPs per token", report->flops_per_token);
     printf("%-26s %18lld\n", "tokens per step", (long long)report->tokens_per_step);
     print_bytes("state", report->state_bytes);

@@ -44,17 +44,21 @@ static ct_status *parse_size(const char *text, int64_t *out_bytes)
 
 int ct_verb_convert(int argc, char **argv)
 {
-    const char *dtype = NULL, *shard = NULL;
+    const char *dtype = NULL, *shard = NULL, *base = NULL;
     const ct_flag flags[] = {
         {"dtype", CT_FLAG_TEXT, &dtype,
          "NAME  type of the weights: float32, bfloat16, float16; as they are by default"},
         {"max-shard-size", CT_FLAG_TEXT, &shard, "SIZE  most bytes of a file, as 5GB, which is the default"},
+        {"base", CT_FLAG_TEXT, &base,
+         "DIR  of a step of adapters: where the weights are now that they were trained on, if not where they were"},
     };
-    ct_args args = {.usage = "ctitan convert SOURCE TARGET [--dtype=NAME] [--max-shard-size=SIZE]",
+    ct_args args = {.usage = "ctitan convert SOURCE TARGET [--dtype=NAME] [--max-shard-size=SIZE] "
+                             "[--base=DIR]",
                     .about =
                         "Writes the weights of SOURCE, a saved step, a folder of steps or a Hugging Face folder, as "
                         "a Hugging Face\nfolder TARGET; as a step when TARGET is named step-N. A run whose folder "
-                        "has only step-0 starts with it.",
+                        "has only step-0 starts with it.\nAdapters are merged into the weights that they were trained "
+                        "on.",
                     .flags = flags,
                     .num_flags = CT_COUNT(flags),
                     .min_positional = 2,
@@ -70,6 +74,7 @@ int ct_verb_convert(int argc, char **argv)
     } else if (!args.wants_help) {
         opts.source = args.positional[0];
         opts.target = args.positional[1];
+        opts.base = base;
         ct_convert_result result;
         status = ct_convert(&opts, &result);
         if (!status)

@@ -152,6 +152,7 @@ void ct__local_clone(const ct_local *local, void *attrs)
         ct__local_axes(local, i, axes);
         local->results[i] = ct__result(copy, node->results[i]->dtype, node->results[i]->rank, axes);
         local->results[i]->checkpoint_name = node->results[i]->checkpoint_name;
+        local->results[i]->remat_role = node->results[i]->remat_role;
     }
 }
 

@@ -351,6 +351,7 @@ ct_node *ct__node_clone(ct_node *node, ct_tensor_map *map)
     for (int i = 0; i < node->num_results; i++) {
         ct_tensor *result = ct__result_like(copy, node->results[i]);
         result->checkpoint_name = node->results[i]->checkpoint_name;
+        result->remat_role = node->results[i]->remat_role;
         ct__map_set(map, node->results[i], result);
     }
     return copy;

@@ -4,12 +4,22 @@
 #include <string.h>
 
 #include "graph/dot.h"
+#include "graph/elementwise.h"
 #include "graph/factor.h"
 
 ct_tensor *ct_checkpoint_name(ct_tensor *x, const char *name)
 {
     if (!ct_tensor_is_poison(x)) x->checkpoint_name = ct__intern_z(x->graph, name);
     return x;
+}
+
+ct_tensor *ct_checkpoint_sum(ct_tensor *a, ct_tensor *b)
+{
+    ct_tensor *sum = ct_add(a, b);
+    if (ct_tensor_is_poison(sum)) return sum;
+    a->remat_role = b->remat_role = CT__REMAT_TERM;
+    sum->remat_role = CT__REMAT_SUM;
+    return sum;
 }
 
 void ct_checkpoint_begin(ct_graph *graph, const ct_remat_policy *policy)
@@ -46,7 +56,8 @@ bool ct__policy_saves(const ct_remat_policy *policy, const ct_tensor *tensor)
         return true;
     if (op->cheap) return false;
     if (!policy || policy->mode == CT_REMAT_NONE) return true;
-    return policy->mode == CT_REMAT_SELECTIVE && ct__is_weight_dot(tensor->node);
+    if (policy->mode != CT_REMAT_SELECTIVE || tensor->remat_role == CT__REMAT_TERM) return false;
+    return tensor->remat_role == CT__REMAT_SUM || ct__is_weight_dot(tensor->node);
 }
 
 /* ---- optimization_barrier ---- */

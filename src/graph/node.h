@@ -23,7 +23,8 @@ struct ct_tensor {
     ct_dtype dtype;
     int rank;
     ct_axis axes[CT_MAX_RANK];
-    const char *checkpoint_name; /* ct_checkpoint_name; NULL when unnamed */
+    const char *checkpoint_name;                                        /* ct_checkpoint_name; NULL when unnamed */
+    enum { CT__REMAT_PLAIN, CT__REMAT_TERM, CT__REMAT_SUM } remat_role; /* ct_checkpoint_sum */
 };
 
 typedef struct ct_printer ct_printer;

@@ -8,7 +8,7 @@
 
 typedef enum ct_remat_mode {
     CT_REMAT_NONE,      /* nothing is computed again, cheap moves of data excepted */
-    CT_REMAT_SELECTIVE, /* results of weight contractions (dots without batch axes) are kept */
+    CT_REMAT_SELECTIVE, /* results of weight contractions (dots without batch axes, sums of such) are kept */
     CT_REMAT_FULL,      /* only the inputs of the block are kept */
 } ct_remat_mode;
 
@@ -21,6 +21,9 @@ typedef struct ct_remat_policy {
 
 /* Marks x as something that a policy may name. Returns x. */
 ct_tensor *ct_checkpoint_name(ct_tensor *x, const char *name);
+
+/* a + b, both results of weight contractions and not used elsewhere, of which selective keeps the sum alone. */
+ct_tensor *ct_checkpoint_sum(ct_tensor *a, ct_tensor *b);
 
 /* Nodes made between begin and end form a block under policy: what the policy does not keep is computed again, behind
  * an optimization_barrier, when the backward pass of the block needs it. For unrolled layers; scans carry their own

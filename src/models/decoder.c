@@ -30,8 +30,8 @@ ct_tensor *ct__block_linear_at(const char *loc, ct_tensor *x, ct_tensor *const *
     int place = c->lora ? c->lora->places[weight - c->weights] : -1;
     if (place >= 0) {
         ct_tensor *const *adapter = c->adapters + (ptrdiff_t)2 * place;
-        ct_tensor *low = ct_mul_scalar(ct_linear(x, ct_use(adapter[0], dtype)), c->lora_scale); /* [batch seq lora] */
-        y = ct_add(y, ct_linear(low, ct_use(adapter[1], dtype)));
+        ct_tensor *low = ct_shard(ct_linear(x, ct_use(adapter[0], dtype)), "lora"); /* [batch seq lora] */
+        y = ct_checkpoint_sum(y, ct_linear(ct_mul_scalar(low, c->lora_scale), ct_use(adapter[1], dtype)));
     }
     ct__loc_leave(x->graph, saved);
     return y;

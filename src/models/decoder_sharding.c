@@ -21,6 +21,9 @@ static const ct_sharding_axis AXES[] = {
 static const ct_sharding_point POINTS[] = {
     /* between blocks, and between attention and feed-forward */
     {"residual", "batch=dp seq=cp", .sequence_parallel = "batch=dp seq=cp+tp"},
+    /* between an adapter's matrices: small, so it is whole along tp, and what comes of it joins sums that are pending
+       there instead of having each made before it is added */
+    {"lora", .placement = "batch=dp seq=cp"},
     {"logits", "batch=dp seq=cp vocab=tp", .no_loss_parallel = "batch=dp seq=cp"},
 };
 

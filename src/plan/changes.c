@@ -47,11 +47,12 @@ static ct_status *estimate_recipe(const ct_recipe *recipe, const char *kind, est
         for (int i = 0; i < step.remat.num_offload; i++) is_offloaded |= !strcmp(step.remat.offload[i], "block_in");
         if (is_offloaded) kept -= dim;
         double params = (double)ct_model_num_params(c, model->family), layers = (double)c->num_layers;
+        double trained = (double)ct_model_num_trained(model);
         double shards = (double)parallel.mesh.degrees[CT_MESH_DP_SHARD] * tp;
         out->state = ct_train_state_bytes(model, &parallel, step.param_dtype, step.moment_dtype, &total);
-        if (step.moments_on_host) out->state -= 2 * params / shards * (double)ct_dtype_bytes(step.moment_dtype);
+        if (step.moments_on_host) out->state -= 2 * trained / shards * (double)ct_dtype_bytes(step.moment_dtype);
         out->temporaries = tokens * width * (layers * kept + 8 * dim + 2 * heads + 5 * ffn) + /* saved, worked on */
-                           4 * params / shards + 3 * width * params / layers / tp; /* gradients, gathered weights */
+                           4 * trained / shards + 3 * width * params / layers / tp; /* gradients, gathered weights */
     }
     ct_model_free(model);
     return status;

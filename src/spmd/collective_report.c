@@ -34,13 +34,20 @@ static int64_t wire_bytes(ct_collective_kind kind, int64_t operand, int64_t resu
     return 0;
 }
 
+static bool is_live(const ct_node *node, const bool *live)
+{
+    for (int i = 0; i < node->num_results; i++)
+        if (live[node->results[i]->id]) return true;
+    return false;
+}
+
 static void walk(ct_localizer *l, const ct_region *region, const bool *live, int64_t times, ct_localize_report *report)
 {
     static const char *const kinds[] = {"all_gather", "reduce_scatter", "all_reduce", "all_to_all",
                                         "collective_permute"};
     ct_arena *arena = &report->arena;
     for (const ct_node *node = region->first; node; node = node->next) {
-        if (!node->num_results || !live[node->results[0]->id]) continue;
+        if (!is_live(node, live)) continue;
         bool is_scan = node->op == &ct__op_scan;
         int64_t turns = is_scan ? ((const ct_scan_attrs *)node->attrs)->axis.size : 1;
         for (int i = 0; i < node->num_regions; i++) walk(l, node->regions[i], live, times * turns, report);

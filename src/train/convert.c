@@ -13,25 +13,30 @@
 #include "checkpoint/checkpoint.h"
 #include "formats/safetensors.h"
 #include "train/hf_files.h"
+#include "train/lora.h"
 
 enum { MAX_LANES = 4 };
 
+enum { SOURCE, TARGET, MERGED, LOW_A, LOW_B, ROUNDED, NUM_MEMORIES };
+
 /* Memory of one writing thread. */
 typedef struct lane {
-    ct_checkpoint_reader *reader;
-    void *source, *target;
-    size_t source_bytes, target_bytes;
+    ct_checkpoint_reader *reader, *adapters;
+    void *memory[NUM_MEMORIES];
+    size_t memory_bytes[NUM_MEMORIES];
 } lane;
 
 typedef struct conversion {
     const ct_convert_opts *opts;
     ct_arena arena;
-    ct_checkpoint *checkpoint; /* the source, or */
+    ct_checkpoint *checkpoint; /* where the weights are, or */
     ct_safetensors *folder;
+    ct_checkpoint *adapters; /* a step of adapters to those weights; NULL: none */
     ct_model *model;
     ct_hf_files files;
     ct_checkpoint_tensor *tensors; /* as they are written */
     ct_dtype *dtypes;              /* as they are in the source */
+    int *params;                   /* of the model; -1: the tensor is not part of it */
     const ct_safetensors_tensor **sources;
     size_t num_tensors;
     lane lanes[MAX_LANES];
@@ -68,20 +73,74 @@ static ct_status *open_source(conversion *c)
     return ct_checkpoint_open(source, step, NULL, &c->checkpoint);
 }
 
+/* Adapters and moments are no weights. */
+static bool is_weight(const char *name)
+{
+    return strncmp(name, "state.", 6) != 0 && strncmp(name, CT_LORA_PREFIX, strlen(CT_LORA_PREFIX)) != 0;
+}
+
+static bool has_weights(const ct_checkpoint *checkpoint)
+{
+    for (size_t i = 0; i < ct_checkpoint_num_tensors(checkpoint); i++)
+        if (is_weight(ct_checkpoint_at(checkpoint, i)->name)) return true;
+    return false;
+}
+
+/* Of a step of adapters: opens the weights that they were trained on in its place. */
+static ct_status *open_base(conversion *c)
+{
+    bool is_of_adapters =
+        c->checkpoint && ct_lora_info_has(ct_checkpoint_info(c->checkpoint)) && !has_weights(c->checkpoint);
+    if (!is_of_adapters) {
+        if (!c->opts->base) return NULL;
+        return ct_error(CT_CODE_FAILED_PRECONDITION, "--base is for a step of adapters, and %s has weights itself",
+                        c->opts->source);
+    }
+    c->adapters = c->checkpoint;
+    c->checkpoint = NULL;
+    ct_lora_base base;
+    CT_TRY(ct_lora_info_base(ct_checkpoint_info(c->adapters), &base));
+    if (!base.path)
+        return ct_error(CT_CODE_FAILED_PRECONDITION,
+                        "%s has adapters to weights that were made from seed %lld and are in no file; let the run end "
+                        "with checkpoint.last_save_in_hf = true for a folder of both",
+                        c->opts->source, (long long)base.seed);
+    const char *path = c->opts->base ? c->opts->base : base.path;
+    if (!ct_path_is_dir(path))
+        return ct_error(CT_CODE_NOT_FOUND,
+                        "%s has adapters to the weights of %s, and there is no such folder here; say with --base=DIR "
+                        "where it is now",
+                        c->opts->source, path);
+    char fingerprint[sizeof(base.fingerprint)];
+    CT_TRY(ct_lora_fingerprint(path, base.is_hf, fingerprint));
+    if (strcmp(fingerprint, base.fingerprint) != 0)
+        return ct_error(CT_CODE_FAILED_PRECONDITION,
+                        "%s has adapters to the weights that %s had when they were trained (fingerprint %s), but %s "
+                        "has others (%s)",
+                        c->opts->source, base.path, base.fingerprint, path, fingerprint);
+    ct_info("Merging the adapters into the weights of %s", path);
+    return base.is_hf ? ct_safetensors_dir_open(path, &c->folder) : ct_checkpoint_open_path(path, NULL, &c->checkpoint);
+}
+
 /* The model that config.json describes; a step has its config.json among its files. */
 static ct_status *read_model(conversion *c)
 {
     const ct_model_family *family;
     ct_model_config config;
-    if (c->folder) {
+    if (c->folder && !c->adapters) {
         CT_TRY(ct_model_config_read(c->opts->source, &family, &config));
         CT_TRY(ct_model_new(family, &config, false, &c->model));
         return ct_hf_files_open(c->model, c->opts->source, NULL, NULL, &c->files);
     }
-    CT_TRY(ct_hf_files_of_step(c->checkpoint, &c->files));
+    CT_TRY(ct_hf_files_of_step(c->adapters ? c->adapters : c->checkpoint, &c->files));
     const ct_checkpoint_asset *text = &c->files.assets[0];
     CT_TRY(ct_model_config_parse(text->bytes, text->size_bytes, "the step's config.json", &family, &config));
-    return ct_model_new(family, &config, false, &c->model);
+    CT_TRY(ct_model_new(family, &config, false, &c->model));
+    if (!c->adapters) return NULL;
+    ct_lora lora;
+    CT_TRY(ct_lora_info_read(ct_checkpoint_info(c->adapters), &c->arena, &lora));
+    lora.frozen_dtype = CT_DTYPE_F32; /* of no matter here */
+    return ct_model_adapt(c->model, &lora);
 }
 
 static ct_status *add_tensor(conversion *c, const ct_checkpoint_tensor *tensor, const ct_safetensors_tensor *source)
@@ -105,10 +164,12 @@ static ct_status *list_tensors(conversion *c)
     c->tensors = CT_ARENA_ARRAY(&c->arena, ct_checkpoint_tensor, count);
     c->sources = CT_ARENA_ARRAY(&c->arena, const ct_safetensors_tensor *, count);
     c->dtypes = CT_ARENA_ARRAY(&c->arena, ct_dtype, count);
+    c->params = CT_ARENA_ARRAY(&c->arena, int, count);
+    for (size_t i = 0; i < count; i++) c->params[i] = -1;
     for (size_t i = 0; i < count; i++) {
         if (c->checkpoint) {
             const ct_checkpoint_tensor *tensor = ct_checkpoint_at(c->checkpoint, i);
-            if (strncmp(tensor->name, "state.", 6) != 0) CT_TRY(add_tensor(c, tensor, NULL));
+            if (is_weight(tensor->name)) CT_TRY(add_tensor(c, tensor, NULL));
             continue;
         }
         const ct_safetensors_tensor *source = ct_safetensors_at(c->folder, i);
@@ -133,7 +194,8 @@ static ct_status *check_tensors(conversion *c)
         names[i] = c->tensors[i].name;
         ct_map_set(&by_name, names[i], &c->tensors[i]);
     }
-    for (int i = 0; i < c->model->num_params && !status; i++, num_found++) {
+    int num_base = c->model->lora ? c->model->num_frozen : c->model->num_params;
+    for (int i = 0; i < num_base && !status; i++, num_found++) {
         const ct_model_param *param = &c->model->params[i];
         char buffer[256];
         const char *name = ct_model_hf_name(param, param->layer, buffer);
@@ -147,6 +209,8 @@ static ct_status *check_tensors(conversion *c)
                    memcmp(tensor->sizes, param->hf_sizes, (size_t)param->hf_rank * sizeof(tensor->sizes[0])) != 0) {
             status = ct_error(CT_CODE_INVALID_ARGUMENT, "%s: tensor %s has another shape than config.json calls for",
                               c->opts->source, name);
+        } else {
+            c->params[tensor - c->tensors] = i;
         }
     }
     for (size_t i = 0; i < c->num_tensors && !extra; i++)
@@ -162,6 +226,48 @@ static ct_status *check_tensors(conversion *c)
 
 /* ---- targets ---- */
 
+static void *reserve(lane *l, int memory, size_t size_bytes)
+{
+    return ct_reserve(&l->memory[memory], &l->memory_bytes[memory], size_bytes);
+}
+
+/* An adapter's matrix as f32, in memory of the lane. */
+static ct_status *read_adapter(conversion *c, lane *l, int param, int memory, const float **out_values)
+{
+    char buffer[256];
+    const ct_model_param *p = &c->model->params[param];
+    ct_checkpoint_tensor wanted = {.name = ct_model_hf_name(p, p->layer, buffer), .dtype = CT_DTYPE_F32};
+    wanted.rank = p->hf_rank;
+    memcpy(wanted.sizes, p->hf_sizes, sizeof(wanted.sizes));
+    const ct_checkpoint_tensor *saved = ct_checkpoint_find(c->adapters, wanted.name);
+    if (saved && ct_dtype_is_float(saved->dtype)) wanted.dtype = saved->dtype;
+    if (!l->adapters) l->adapters = ct_checkpoint_reader_new(c->adapters);
+    bool is_f32 = wanted.dtype == CT_DTYPE_F32;
+    void *bytes = reserve(l, is_f32 ? memory : ROUNDED, (size_t)p->num_elements * ct_dtype_bytes(wanted.dtype));
+    CT_TRY(ct_checkpoint_reader_read(l->adapters, &wanted, NULL, bytes));
+    float *values = is_f32 ? bytes : reserve(l, memory, (size_t)p->num_elements * sizeof(float));
+    if (!is_f32) ct_convert_elements(wanted.dtype, bytes, CT_DTYPE_F32, values, p->num_elements);
+    *out_values = values;
+    return NULL;
+}
+
+/* The tensor with its adapter merged, f32; NULL when it has none. */
+static ct_status *merge(conversion *c, lane *l, size_t index, const void *bytes, const float **out_merged)
+{
+    int low_a, low_b;
+    *out_merged = NULL;
+    if (!c->adapters || !ct_model_adapters_of(c->model, c->params[index], &low_a, &low_b)) return NULL;
+    const float *a, *b;
+    CT_TRY(read_adapter(c, l, low_a, LOW_A, &a));
+    CT_TRY(read_adapter(c, l, low_b, LOW_B, &b));
+    const int64_t *sizes = c->tensors[index].sizes;
+    float *merged = reserve(l, MERGED, (size_t)(sizes[0] * sizes[1]) * sizeof(*merged));
+    ct_convert_elements(c->dtypes[index], bytes, CT_DTYPE_F32, merged, sizes[0] * sizes[1]);
+    ct_lora_merge(merged, a, b, sizes[0], sizes[1], c->model->lora->rank, ct_model_lora_scale(c->model));
+    *out_merged = merged;
+    return NULL;
+}
+
 static ct_status *give_bytes(void *context, int lane_number, size_t index, size_t shard, const void **out_bytes)
 {
     (void)shard;
@@ -174,17 +280,23 @@ static ct_status *give_bytes(void *context, int lane_number, size_t index, size_
     size_t element_bytes = ct_dtype_bytes(tensor.dtype), size_bytes = (size_t)count * element_bytes;
     const void *bytes;
     if (c->checkpoint) {
-        void *whole = ct_reserve(&l->source, &l->source_bytes, size_bytes);
+        void *whole = reserve(l, SOURCE, size_bytes);
         if (!l->reader) l->reader = ct_checkpoint_reader_new(c->checkpoint);
         CT_TRY(ct_checkpoint_reader_read(l->reader, &tensor, NULL, whole));
         bytes = whole;
     } else {
         bytes = c->sources[index]->data;
-        if (target != tensor.dtype && (uintptr_t)bytes % element_bytes)
-            bytes = memcpy(ct_reserve(&l->source, &l->source_bytes, size_bytes), bytes, size_bytes);
+        if ((c->adapters || target != tensor.dtype) && (uintptr_t)bytes % element_bytes)
+            bytes = memcpy(reserve(l, SOURCE, size_bytes), bytes, size_bytes);
+    }
+    const float *merged;
+    CT_TRY(merge(c, l, index, bytes, &merged));
+    if (merged) {
+        bytes = merged;
+        tensor.dtype = CT_DTYPE_F32;
     }
     if (target != tensor.dtype) {
-        void *converted = ct_reserve(&l->target, &l->target_bytes, (size_t)count * ct_dtype_bytes(target));
+        void *converted = reserve(l, TARGET, (size_t)count * ct_dtype_bytes(target));
         ct_convert_elements(tensor.dtype, bytes, target, converted, count);
         bytes = converted;
     }
@@ -245,6 +357,7 @@ ct_status *ct_convert(const ct_convert_opts *opts, ct_convert_result *out_result
     conversion c = {.opts = opts};
     ct_arena_init(&c.arena);
     ct_status *status = open_source(&c);
+    if (!status) status = open_base(&c);
     if (!status) status = read_model(&c);
     if (!status) status = list_tensors(&c);
     if (!status) status = check_tensors(&c);
@@ -255,13 +368,14 @@ ct_status *ct_convert(const ct_convert_opts *opts, ct_convert_result *out_result
             ct_num_elements(c.tensors[i].sizes, c.tensors[i].rank) * (int64_t)ct_dtype_bytes(c.tensors[i].dtype);
     for (int i = 0; i < MAX_LANES; i++) {
         ct_checkpoint_reader_free(c.lanes[i].reader);
-        free(c.lanes[i].source);
-        free(c.lanes[i].target);
+        ct_checkpoint_reader_free(c.lanes[i].adapters);
+        for (int m = 0; m < NUM_MEMORIES; m++) free(c.lanes[i].memory[m]);
     }
     ct_hf_files_close(&c.files);
     ct_model_free(c.model);
     ct_safetensors_close(c.folder);
     ct_checkpoint_close(c.checkpoint);
+    ct_checkpoint_close(c.adapters);
     ct_arena_deinit(&c.arena);
     return status;
 }

@@ -1,6 +1,7 @@
 /* Adapters' configuration, info and base. */
 #include "train/lora.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,11 +92,21 @@ static void put_targets(const ct_model *model, ct_json_writer *writer)
     ct_json_end(writer);
 }
 
+/* As a whole number where it is one, which is what PEFT writes. */
+static void put_alpha(const ct_model *model, const char *key, ct_json_writer *writer)
+{
+    double alpha = model->lora->alpha;
+    if (alpha == floor(alpha) && alpha < 1e9)
+        ct_json_put_int(writer, key, (int64_t)alpha);
+    else
+        ct_json_put_double(writer, key, alpha);
+}
+
 void ct_lora_info_write(const ct_model *model, const ct_lora_base *base, ct_json_writer *writer)
 {
     ct_json_begin_object(writer, "lora");
     ct_json_put_int(writer, "rank", model->lora->rank);
-    ct_json_put_double(writer, "alpha", model->lora->alpha);
+    put_alpha(model, "alpha", writer);
     put_targets(model, writer);
     ct_json_begin_object(writer, "base");
     if (base->path) {
@@ -241,7 +252,7 @@ char *ct_lora_config_text(const ct_model *model, const char *base)
     ct_json_put_string(writer, "task_type", "CAUSAL_LM");
     ct_json_put_string(writer, "base_model_name_or_path", base);
     ct_json_put_int(writer, "r", model->lora->rank);
-    ct_json_put_double(writer, "lora_alpha", model->lora->alpha);
+    put_alpha(model, "lora_alpha", writer);
     put_targets(model, writer);
     ct_json_put_double(writer, "lora_dropout", 0);
     ct_json_put_string(writer, "bias", "none");

@@ -233,7 +233,7 @@ static void test_ten_mistakes(void **state)
         status,
         "r.toml: 10 mistakes in the recipe:\n"
         "  r.toml:3: unknown section [trainnig]; did you mean [training]? There are [model], [training], "
-        "[dataloader], [parallelism], [optimizer], "
+        "[dataloader], [parallelism], [lora], [optimizer], "
         "[lr_scheduler], [metrics], [profiler], [checkpoint], [validation], [activation_checkpoint], [kernels], "
         "[splash_attention_kernel], "
         "[loss_kernel], [compile], [device], [sample], [debug]\n"
@@ -353,6 +353,19 @@ static void test_rules_between_keys(void **state)
                "folder to load");
     expect_one(MODEL, "--checkpoint.load_step=3",
                "--checkpoint.load_step=3: checkpoint.load_step = 3 needs checkpoint.enable = true");
+    expect_one(
+        MODEL, "--lora.adapter_path=a",
+        "--lora.adapter_path=a: lora.adapter_path needs lora.rank, that of the adapters in it, found 0 (default)");
+    expect_one(MODEL "[lora]\nrank = 8\ntarget_modules = []\n", NULL,
+               "r.toml:6: lora.target_modules must name a module at least, as lora.rank = 8 (r.toml:5)");
+    expect_one(
+        MODEL "[lora]\nrank = 8\n[checkpoint]\nenable = true\ncreate_seed_checkpoint = true\n", NULL,
+        "r.toml:8: checkpoint.create_seed_checkpoint = true needs lora.rank = 0 (r.toml:5): a step of a run with "
+        "adapters has no other weights");
+    expect_one(MODEL "[lora]\nrank = 8\n[checkpoint]\ninitial_load_path = \"a\"\ninitial_load_model_only = false\n",
+               NULL,
+               "r.toml:8: checkpoint.initial_load_model_only = false needs lora.rank = 0 (r.toml:5): the moments of "
+               "frozen weights have no use");
     expect_one(MODEL "[activation_checkpoint]\nmode = \"none\"\nsave = [\"a\"]\n", NULL,
                "r.toml:6: activation_checkpoint.save needs activation_checkpoint.mode = \"selective\" or \"full\"");
     expect_one(

@@ -35,6 +35,7 @@ ct_status *ct_train_report_make(const ct_recipe *recipe, const char *program_pat
     CT_TRY_OUT(ct_train_step_build(model, &step, &graph));
     CT_TRY_OUT(ct_graph_print(graph, &text));
     out_report->num_params = ct_model_num_params(&model->config, model->family);
+    out_report->num_trained = ct_model_num_trained(model);
     out_report->flops_per_token = ct_model_flops_per_token(model, step.seq_len);
     out_report->tokens_per_step = step.batch * step.num_microbatches * step.seq_len;
     out_report->state_bytes_per_device =

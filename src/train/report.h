@@ -7,6 +7,7 @@
 
 typedef struct ct_train_report {
     int64_t num_params;
+    int64_t num_trained; /* all of them, or adapters, which num_params does not count */
     double flops_per_token;
     int64_t tokens_per_step;
     double state_bytes;            /* parameters and moments */

@@ -46,15 +46,18 @@ static void report_params(const ct_model *model, const ct_step_opts *step, ct_st
         ct_sharding stored = ct_parallel_stored(parallel, param->rank, param->dims);
         ct_sharding used = ct_parallel_used(parallel, param->rank, param->dims);
         ct_sharding moment = ct_parallel_moment(parallel, param->rank, param->dims);
+        ct_dtype dtype = ct_model_param_dtype(model, i, step->param_dtype);
         ct_str_printf(out, "  %s ", param->name);
-        append_type(out, step->param_dtype, param->rank, param->dims);
+        append_type(out, dtype, param->rank, param->dims);
+        if (i < model->num_frozen) ct_str_append(out, ", frozen");
         ct_str_append(out, "\n    stored ");
-        append_placement(out, &parallel->mesh, &stored, step->param_dtype, param->rank, param->dims);
+        append_placement(out, &parallel->mesh, &stored, dtype, param->rank, param->dims);
         /* of the layers of a stacked parameter, one is in use at a time */
         int first = param->stacked ? 1 : 0, rank = param->rank - first;
         if (param->stacked) used = ct_parallel_used(parallel, rank, param->dims + 1);
         ct_str_append(out, "    used   ");
         append_placement(out, &parallel->mesh, &used, step->compute_dtype, rank, param->dims + first);
+        if (i < model->num_frozen) continue;
         ct_str_append(out, "    moment ");
         append_placement(out, &parallel->mesh, &moment, step->moment_dtype, param->rank, param->dims);
     }
