@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -27,7 +28,28 @@ static void quiet_plugins(void)
     for (size_t i = 0; i < CT_COUNT(names); i++) setenv(names[i], "3", 0);
 }
 
-ct_plugin_opts ct_environment_plugin_opts(ct_arena *arena, const char *platform, const char *path)
+/* Every chip is a PCI device of Google's. */
+bool ct_environment_has_tpu(const char *pci_folder)
+{
+    bool found = false;
+    glob_t vendors = {0};
+    char *pattern = ct_asprintf("%s/*/vendor", pci_folder), *text;
+    if (glob(pattern, 0, NULL, &vendors) == 0)
+        for (size_t i = 0; i < vendors.gl_pathc && !found; i++) {
+            size_t size_bytes;
+            ct_status *status = ct_file_read(vendors.gl_pathv[i], &text, &size_bytes);
+            if (!status) {
+                found = !strncmp(text, "0x1ae0", 6);
+                free(text);
+            }
+            ct_status_free(status); /* a device that went is none */
+        }
+    globfree(&vendors);
+    free(pattern);
+    return found;
+}
+
+static ct_plugin_opts plugin_opts(ct_arena *arena, const char *platform, const char *path)
 {
     ct_plugin_opts opts = {.platform = platform && platform[0] ? platform : "cpu", .path = path};
     if (strchr(opts.platform, '/')) {
@@ -60,9 +82,20 @@ ct_plugin_opts ct_environment_plugin_opts(ct_arena *arena, const char *platform,
     return opts;
 }
 
+ct_plugin_opts ct_environment_plugin_opts(ct_arena *arena, const char *platform, const char *path)
+{
+    ct_plugin_opts opts = plugin_opts(arena, platform, path);
+    bool is_libtpu = opts.platform && !strcmp(opts.platform, "tpu") && !(opts.path && opts.path[0]);
+    if (is_libtpu && !ct_environment_has_tpu("/sys/bus/pci/devices"))
+        ct_warning(
+            "this machine seems to have no TPU (no PCI device of vendor 0x1ae0); libtpu goes on looking for one, "
+            "which can take minutes. ctitan plan and ctitan check need none");
+    return opts;
+}
+
 ct_plugin_opts ct_environment_compiler_opts(ct_arena *arena)
 {
-    ct_plugin_opts opts = ct_environment_plugin_opts(arena, "tpu", NULL);
+    ct_plugin_opts opts = plugin_opts(arena, "tpu", NULL);
     opts.path = NULL;
     for (const char *const *pair = ct_tpu_offline_environment; *pair; pair += 2) setenv(pair[0], pair[1], 0);
     return opts;

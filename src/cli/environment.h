@@ -13,8 +13,13 @@
  *   CTITAN_PLUGIN_LOG=1          leaves the plugin's log on stderr; else its thresholds are set in this process's
  *                                environment, where they are not set already, to what is fatal
  *   XLA_FLAGS                    is read by the plugin, and part of the key of cached programs
+ *
+ * Warns when the platform is "tpu" and no chip is to be seen: libtpu then waits long for one, without a word.
  */
 ct_plugin_opts ct_environment_plugin_opts(ct_arena *arena, const char *platform, const char *path);
+
+/* Does the machine have a TPU? pci_folder is /sys/bus/pci/devices, with a folder per device. */
+bool ct_environment_has_tpu(const char *pci_folder);
 
 /* Options to load libtpu for compiling only; puts into this process's environment what that needs. It is searched for
  * as above, under its own name alone: CTITAN_PLUGIN_PATH is about the plugin that programs run on. */

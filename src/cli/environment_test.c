@@ -1,4 +1,4 @@
-/* What joins LIBTPU_INIT_ARGS, and what stays. */
+/* What joins LIBTPU_INIT_ARGS, and what stays; whether there is a TPU. */
 #include "cli/environment.h"
 
 #include <stdlib.h>
@@ -44,8 +44,30 @@ static void test_init_args(void **state)
     unsetenv("LIBTPU_INIT_ARGS");
 }
 
+static void write_vendor(const char *folder, const char *device, const char *vendor)
+{
+    char *path = ct_asprintf("%s/%s", folder, device), *file = ct_path_join(path, "vendor");
+    expect_ok(ct_dir_make(path));
+    expect_ok(ct_file_write(file, vendor, strlen(vendor)));
+    free(file);
+    free(path);
+}
+
+static void test_has_tpu(void **state)
+{
+    (void)state;
+    char *folder = ct_test_folder_new();
+    assert_false(ct_environment_has_tpu(folder));
+    write_vendor(folder, "0000:00:01.0", "0x8086\n");
+    write_vendor(folder, "0000:00:02.0", "");
+    assert_false(ct_environment_has_tpu(folder));
+    write_vendor(folder, "0000:00:05.0", "0x1ae0\n");
+    assert_true(ct_environment_has_tpu(folder));
+    ct_test_folder_free(folder);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_init_args)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_init_args), cmocka_unit_test(test_has_tpu)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
