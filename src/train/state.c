@@ -316,7 +316,7 @@ static size_t count_base(const ct_model *model)
 ct_status *ct_train_state_from_hf(ct_train_state *state, const char *folder)
 {
     ct_safetensors *file;
-    CT_TRY(ct_safetensors_dir_open(folder, &file));
+    CT_TRY(ct_weights_open(folder, &file));
     ct_status *status = load_items(&(load){.state = state, .file = file, .end = count_base(state->model)});
     if (!status) ct_weights_warn_unused(file, state->model);
     ct_safetensors_close(file);

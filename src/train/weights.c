@@ -8,6 +8,7 @@
 #include "base/convert.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "checkpoint/checkpoint.h"
 
 void ct_model_param_sizes(const ct_model *model, int param, int *out_rank, int64_t out_sizes[CT_MAX_RANK])
 {
@@ -123,12 +124,26 @@ static ct_status *put_one(const ct_safetensors *file, const ct_model *model, int
     return status;
 }
 
+ct_status *ct_weights_open(const char *folder, ct_safetensors **out_file)
+{
+    ct_status *status = ct_safetensors_dir_open(folder, out_file);
+    if (ct_status_code(status) != CT_CODE_NOT_FOUND) return status;
+    ct_checkpoint *step;
+    ct_status *other = ct_checkpoint_open_path(folder, NULL, &step);
+    if (!other)
+        status = ct_status_note(
+            status, "it is a saved step of a run; ctitan convert %s FOLDER makes a Hugging Face folder of it", folder);
+    ct_checkpoint_close(step);
+    ct_status_free(other);
+    return status;
+}
+
 ct_status *ct_weights_put(const char *folder, const ct_model *model, ct_dtype dtype, ct_session *session,
                           ct_buffer **out_buffers)
 {
     memset(out_buffers, 0, (size_t)model->num_params * sizeof(*out_buffers));
     ct_safetensors *file;
-    CT_TRY(ct_safetensors_dir_open(folder, &file));
+    CT_TRY(ct_weights_open(folder, &file));
     ct_status *status = NULL;
     for (int i = 0; i < model->num_params && !status; i++)
         status = put_one(file, model, i, dtype, session, &out_buffers[i]);

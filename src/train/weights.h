@@ -6,6 +6,10 @@
 #include "models/model.h"
 #include "train/session.h"
 
+/* The safetensors of a Hugging Face folder. Errors: those of ct_safetensors_dir_open; of a saved step, which is no such
+ * folder, what makes one of it. */
+CT_MUST_USE ct_status *ct_weights_open(const char *folder, ct_safetensors **out_file);
+
 /* One parameter as f32, layers stacked where the parameter is; array is of the model's axes, freed with ct_array_free.
  * Errors: NOT_FOUND for a missing tensor, INVALID_ARGUMENT for a wrong shape or dtype, or a value that is not finite,
  * naming file, tensor and index. */

@@ -357,6 +357,16 @@ static void test_generation_config(void **state)
     ct_tokenizer_free(tokenizer);
 }
 
+static void test_step_as_folder(void **state)
+{
+    (void)state;
+    const char *step = ct_test_path("qwen3/checkpoint/step-2");
+    ct_test_fails(1, "it is a saved step of a run; ctitan convert", "generate --model=%s --prompt=a", step);
+    ct_test_fails(1, "it is a saved step of a run; ctitan convert",
+                  "train %s --dump_folder=%s --checkpoint.initial_load_path=%s --checkpoint.initial_load_in_hf",
+                  ct_test_path("qwen3.toml"), ct_test_path("refused"), step);
+}
+
 /* transformers loads the folder and computes the logits that ctitan score does. */
 static void test_transformers(void **state)
 {
@@ -400,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_trained),
         cmocka_unit_test(test_generation_config),
+        cmocka_unit_test(test_step_as_folder),
         cmocka_unit_test(test_transformers),
     };
     return cmocka_run_group_tests(tests, train, ct_test_world_free);
