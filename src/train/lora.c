@@ -290,8 +290,22 @@ static bool asks_for_nothing(ct_json_value value)
 
 static ct_status *check_config(ct_json_value root, const ct_model *model, ct_arena *arena)
 {
-    static const char *const others[] = {"use_rslora",   "use_dora",      "fan_in_fan_out",      "modules_to_save",
-                                         "rank_pattern", "alpha_pattern", "layers_to_transform", "layer_replication"};
+    static const char *const others[] = {"use_rslora",
+                                         "use_dora",
+                                         "use_qalora",
+                                         "use_bdlora",
+                                         "fan_in_fan_out",
+                                         "lora_bias",
+                                         "modules_to_save",
+                                         "rank_pattern",
+                                         "alpha_pattern",
+                                         "exclude_modules",
+                                         "layers_to_transform",
+                                         "layer_replication",
+                                         "target_parameters",
+                                         "trainable_token_indices",
+                                         "alora_invocation_tokens",
+                                         "arrow_config"};
     const char *type = "", *bias = "none";
     ct_lora found = {0};
     CT_TRY(ct_json_get_string(root, "peft_type", &type));

@@ -612,6 +612,55 @@ static void test_meshes(void **state)
     free(expected);
 }
 
+/* ---- PEFT ---- */
+
+static void compare_logits(const char *folder, const ct_safetensors *theirs, const char *name)
+{
+    const char *output = ct_test_path("%s.logits", name);
+    ct_test_ok("score --model=%s --tokens=" TOKENS " --output=%s --logits", folder, output);
+    ct_safetensors *ours;
+    expect_ok(ct_safetensors_open(output, &ours));
+    double worst = 0;
+    ct_test_values found = ct_test_tensor(ours, "logits"), expected = ct_test_tensor(theirs, name);
+    ct_test_close(name, found, expected, CT_TEST_FORWARD, &worst);
+    print_message("%s: logits differ by %.2g\n", name, worst);
+    free(found.data);
+    free(expected.data);
+    ct_safetensors_close(ours);
+}
+
+/* PEFT loads a step's adapters, and with them computes the logits of the merged folder; and a run starts from adapters
+ * that PEFT saved. */
+static void test_peft(void **state)
+{
+    (void)state;
+    const char *python = getenv("CTITAN_TEST_PYTHON");
+    if (!python) python = "python3";
+    char *probe = ct_asprintf("%s -c 'import torch, transformers, peft, safetensors' 2>/dev/null", python);
+    int missing = system(probe);
+    free(probe);
+    if (missing) {
+        print_message("no torch, transformers and peft in %s (CTITAN_TEST_PYTHON names another)\n", python);
+        skip();
+    }
+    run();
+    const char *adapters = ct_test_path("run/checkpoint/step-4/adapter"), *output = ct_test_path("peft.safetensors");
+    const char *made = ct_test_path("made"), *merged = ct_test_path("peft.merged"), *taken = ct_test_path("taken");
+    char *command = ct_asprintf("%s " CT_SOURCE_DIR "/tests/integration/peft_logits.py " BASE " %s " TOKENS " %s %s",
+                                python, adapters, made, output);
+    assert_int_equal(system(command), 0);
+    free(command);
+    ct_safetensors *theirs;
+    expect_ok(ct_safetensors_open(output, &theirs));
+    ct_test_ok("convert %s %s", ct_test_path("run/checkpoint/step-4"), merged);
+    compare_logits(merged, theirs, "logits");
+    ct_test_ok("train %s --dump_folder=%s --lora.adapter_path=%s --optimizer.lr=0 --training.steps=1 "
+               "--checkpoint.last_save_in_hf --checkpoint.last_save_model_only",
+               recipe(), taken, made);
+    compare_logits(ct_test_path("taken/checkpoint/step-1"), theirs, "made");
+    ct_safetensors_close(theirs);
+}
+
 /* ---- mistakes ---- */
 
 static void test_mistakes(void **state)
@@ -661,6 +710,7 @@ int main(void)
         cmocka_unit_test(test_gradients), cmocka_unit_test(test_losses),  cmocka_unit_test(test_merged),
         cmocka_unit_test(test_files),     cmocka_unit_test(test_initial), cmocka_unit_test(test_resume),
         cmocka_unit_test(test_program),   cmocka_unit_test(test_meshes),  cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_peft),
     };
     return cmocka_run_group_tests(tests, NULL, ct_test_world_free);
 }
