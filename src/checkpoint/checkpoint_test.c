@@ -583,6 +583,62 @@ static void test_hf(void **state)
     ct_test_folder_free(folder);
 }
 
+/* The last tensors in a file of their own in a folder, beside which an asset lies. */
+static void test_beside(void **state)
+{
+    (void)state;
+    enum { BESIDE = 2 };
+    char *folder = ct_test_folder_new(), names[NUM_LAYERS][32];
+    ct_checkpoint_tensor tensors[NUM_LAYERS];
+    make_layers(tensors, names);
+    const ct_checkpoint_asset asset = {"adapter/config.json", "{}", 2};
+    for (int hf = 0; hf < 2; hf++)
+        for (int alone = 0; alone < 2; alone++) {
+            lanes_source source = {0};
+            ct_checkpoint_save_opts opts = {.max_file_bytes = 300, /* of no matter to the file beside */
+                                            .num_lanes = LANES,
+                                            .is_hf = hf,
+                                            .assets = &asset,
+                                            .num_assets = 1,
+                                            .beside = "adapter/a.safetensors",
+                                            .num_beside = alone ? NUM_LAYERS : BESIDE};
+            size_t num_own = NUM_LAYERS - opts.num_beside;
+            expect_ok(ct_checkpoint_save(folder, hf, tensors, NUM_LAYERS, give_layer, &source, &opts));
+            char *step = ct_checkpoint_path(folder, hf), *file = ct_path_join(step, opts.beside);
+            assert_int_equal(count_entries(step), num_own + (hf && num_own ? 1 : 0) + 1 + 1); /* folder, manifest */
+            ct_checkpoint *checkpoint;
+            expect_ok(ct_checkpoint_open(folder, hf, &(ct_checkpoint_open_opts){.verify = true}, &checkpoint));
+            expect_layers(checkpoint, tensors);
+            assert_int_equal(ct_checkpoint_num_assets(checkpoint), 1);
+            assert_string_equal(ct_checkpoint_asset_at(checkpoint, 0).name, asset.name);
+            ct_checkpoint_close(checkpoint);
+            ct_safetensors *found;
+            expect_ok(ct_safetensors_open(file, &found));
+            assert_int_equal(ct_safetensors_num_tensors(found), opts.num_beside);
+            assert_string_equal(ct_safetensors_at(found, 0)->name, names[num_own]);
+            ct_safetensors_close(found);
+            if (hf && num_own) {
+                expect_ok(ct_safetensors_dir_open(step, &found)); /* by its index */
+                assert_int_equal(ct_safetensors_num_tensors(found), num_own);
+                ct_safetensors_close(found);
+            }
+            assert_int_equal(unlink(file), 0);
+            expect_error(ct_checkpoint_open(folder, hf, NULL, &checkpoint), CT_CODE_DATA_LOSS,
+                         "a.safetensors is missing");
+            free(step);
+            free(file);
+        }
+    static const char *const bad[] = {"/a", "a/", "a/b/c", "../a", "a/..", ".a/b"};
+    for (size_t i = 0; i < CT_COUNT(bad); i++) {
+        lanes_source source = {0};
+        ct_checkpoint_save_opts opts = {.num_lanes = LANES, .beside = bad[i], .num_beside = 1};
+        expect_error(ct_checkpoint_save(folder, 7, tensors, NUM_LAYERS, give_layer, &source, &opts),
+                     CT_CODE_INVALID_ARGUMENT, bad[i]);
+    }
+    assert_int_equal(count_entries(folder), 2);
+    ct_test_folder_free(folder);
+}
+
 /* ---- what is read was verified; old steps ---- */
 
 /* A shard that was changed is never handed out: neither whole nor in parts, at the first read or after others. */
@@ -678,21 +734,14 @@ static void test_hash(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_any_region),
-        cmocka_unit_test(test_read_errors),
-        cmocka_unit_test(test_save_errors),
-        cmocka_unit_test(test_replaces_a_step),
-        cmocka_unit_test(test_killed_while_saving),
-        cmocka_unit_test(test_leftovers),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_lying_manifest),
-        cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_lanes),
-        cmocka_unit_test(test_hf),
-        cmocka_unit_test(test_verified_reads),
-        cmocka_unit_test(test_purge),
-        cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_any_region),
+        cmocka_unit_test(test_read_errors),     cmocka_unit_test(test_save_errors),
+        cmocka_unit_test(test_replaces_a_step), cmocka_unit_test(test_killed_while_saving),
+        cmocka_unit_test(test_leftovers),       cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_lying_manifest),  cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_lanes),           cmocka_unit_test(test_hf),
+        cmocka_unit_test(test_beside),          cmocka_unit_test(test_verified_reads),
+        cmocka_unit_test(test_purge),           cmocka_unit_test(test_hash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

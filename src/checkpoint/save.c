@@ -221,10 +221,6 @@ out:
 static ct_status *write_small(save *s, const char *name, const void *bytes, size_t size_bytes)
 {
     ct__manifest_file *file = &s->manifest.files[s->manifest.num_files];
-    if (!ct__manifest_name_fits(name))
-        return ct_error(CT_CODE_INVALID_ARGUMENT,
-                        "a file of a step must have a name below %zu characters, in one folder at most, found %s",
-                        sizeof(file->name), name);
     snprintf(file->name, sizeof(file->name), "%s", name);
     file->size_bytes = (int64_t)size_bytes;
     ct__hash_bytes(bytes, size_bytes, file->hash);
@@ -258,9 +254,13 @@ static ct_status *write_index(save *s)
     return status;
 }
 
-/* The folder that a file's name has in it, if it has one. */
+/* Checks a file's name, and makes the folder that it has in it, if it has one. */
 static ct_status *make_folder_of(const save *s, const char *name)
 {
+    if (!ct__manifest_name_fits(name))
+        return ct_error(CT_CODE_INVALID_ARGUMENT,
+                        "a file of a step must have a name below %zu characters, in one folder at most, found %s",
+                        sizeof(s->manifest.files->name), name);
     if (!strchr(name, '/')) return NULL;
     char *path = ct_path_join(s->folder, name), *folder = ct_path_parent(path);
     ct_status *status = ct_dir_make(folder);
@@ -303,7 +303,7 @@ static ct_status *save_init(save *s, const ct_checkpoint_tensor *tensors, size_t
     if (opts) s->opts = *opts;
     if (!s->opts.num_lanes) s->opts.num_lanes = 1;
     CT_TRY(add_tensors(s, tensors, num_tensors));
-    CT_ASSERT(s->opts.num_beside <= num_tensors && (!s->opts.num_beside || ct__manifest_name_fits(s->opts.beside)));
+    CT_ASSERT(s->opts.num_beside <= num_tensors);
     for (size_t i = 0; i < num_tensors; i++) {
         bool is_whole = s->opts.is_hf || i >= num_tensors - s->opts.num_beside;
         CT_ASSERT(!is_whole || s->manifest.tensors[i].num_shards == 1);

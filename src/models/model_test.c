@@ -1,4 +1,5 @@
 /* Flavors and their parameter counts, configurations of folders, the parameter table. */
+#include "models/lora.h"
 #include "models/model.h"
 
 #include "base/testing.h"
@@ -150,11 +151,73 @@ static void test_names(void **state)
     ct_model_free(separate);
 }
 
+/* Adapters stand behind all else, in the order of the table, under PEFT's names. */
+static void test_adapters(void **state)
+{
+    (void)state;
+    const ct_model_family *family;
+    ct_model_config config;
+    expect_ok(ct_model_config_find("llama3", "debugmodel", &family, &config));
+    for (int scan = 0; scan < 2; scan++) {
+        ct_model *model;
+        expect_ok(ct_model_new(family, &config, scan, &model));
+        int num_base = model->num_params, a, b;
+        assert_int_equal(model->num_frozen, 0);
+        assert_false(ct_model_adapters_of(model, 2, &a, &b));
+        ct_lora lora = {.rank = 4,
+                        .alpha = 10,
+                        .targets = (const char *const[]){"o_proj", "q_proj"},
+                        .num_targets = 2,
+                        .frozen_dtype = CT_DTYPE_BF16};
+        expect_ok(ct_model_adapt(model, &lora));
+        assert_int_equal(model->num_frozen, num_base);
+        assert_int_equal(model->num_params, num_base + (scan ? 4 : 4 * 6));
+        assert_int_equal(ct_model_num_trained(model), 6 * 4 * (256 + 256) * 2);
+        assert_true(ct_model_lora_scale(model) == 2.5);
+        assert_int_equal(ct_model_param_dtype(model, 0, CT_DTYPE_F32), CT_DTYPE_BF16);
+        assert_int_equal(ct_model_param_dtype(model, num_base, CT_DTYPE_F32), CT_DTYPE_F32);
+        char buffer[256];
+        int layer = scan ? 0 : 5, first = num_base + 4 * layer;
+        const ct_model_param *q_a = &model->params[first], *o_b = &model->params[first + 3];
+        assert_string_equal(ct_model_hf_name(q_a, 5, buffer),
+                            "base_model.model.model.layers.5.self_attn.q_proj.lora_A.weight");
+        assert_string_equal(q_a->axes, scan ? "layers=6 lora=4 dim=256" : "lora=4 dim=256");
+        assert_string_equal(ct_model_hf_name(o_b, 5, buffer),
+                            "base_model.model.model.layers.5.self_attn.o_proj.lora_B.weight");
+        assert_string_equal(o_b->axes, scan ? "layers=6 dim=256 lora=4" : "dim=256 lora=4");
+        assert_string_equal(model->params[first + 1].axes,
+                            scan ? "layers=6 heads=16 head_dim=16 lora=4" : "heads=16 head_dim=16 lora=4");
+        assert_true(ct_model_adapters_of(model, 1 + 9 * layer + 4, &a, &b)); /* o_proj */
+        assert_true(a == first + 2 && b == first + 3);
+        assert_false(ct_model_adapters_of(model, 1 + 9 * layer + 2, &a, &b)); /* k_proj */
+        assert_false(ct_model_adapters_of(model, 0, &a, &b));
+        assert_false(ct_model_adapters_of(model, num_base - 1, &a, &b)); /* the head */
+        const char *names[CT_LORA_MAX_TARGETS];
+        assert_int_equal(ct_lora_targets(model, names), 2);
+        assert_string_equal(names[0], "q_proj");
+        assert_string_equal(names[1], "o_proj");
+        ct_model_free(model);
+    }
+    ct_model *model;
+    expect_ok(ct_model_new(family, &config, true, &model));
+    ct_lora none = {.rank = 4, .alpha = 1}, unknown = none;
+    unknown.targets = (const char *const[]){"input_layernorm"};
+    unknown.num_targets = 1;
+    expect_error(ct_model_adapt(model, &none), CT_CODE_INVALID_ARGUMENT, "there must be a target at least");
+    expect_error(ct_model_adapt(model, &unknown), CT_CODE_INVALID_ARGUMENT,
+                 "q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj, found \"input_layernorm\"");
+    ct_model_free(model);
+
+    float weight[6] = {1, 2, 3, 4, 5, 6};
+    ct_lora_merge(weight, (const float[]){1, 0, -1}, (const float[]){2, -1}, 2, 3, 1, 0.5);
+    assert_memory_equal(weight, ((float[]){2, 2, 2, 3.5F, 5, 6.5F}), sizeof(weight));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parameter_counts), cmocka_unit_test(test_find),  cmocka_unit_test(test_config_defaults),
-        cmocka_unit_test(test_config_refusals),  cmocka_unit_test(test_names),
+        cmocka_unit_test(test_config_refusals),  cmocka_unit_test(test_names), cmocka_unit_test(test_adapters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

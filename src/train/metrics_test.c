@@ -271,6 +271,8 @@ static void test_flops(void **state)
     assert_true(ct_flops_per_token(&tied) == 600);
     tied.is_tied = false;
     assert_true(ct_flops_per_token(&tied) == 360);
+    tied.num_adapter_params = 5; /* the 60 others have no gradient */
+    assert_true(ct_flops_per_token(&tied) == 4 * 60 + 6 * 5);
 }
 
 static void test_peak_flops(void **state)

@@ -109,8 +109,9 @@ static void free_keys(ct_map *map)
 static bool is_of_the_run(const char *key)
 {
     static const char *const prefixes[] = {
-        "dump_folder",   "checkpoint.",    "metrics.",         "compile.executable", "sample.", "compile.cache_dir",
-        "lr_scheduler.", "training.steps", "training.dataset", "training.shuffle",   "debug.",  "data."};
+        "dump_folder",      "checkpoint.",    "metrics.",         "compile.executable", "sample.", "compile.cache_dir",
+        "lr_scheduler.",    "training.steps", "training.dataset", "training.shuffle",   "debug.",  "data.",
+        "lora.adapter_path"};
     for (size_t i = 0; i < CT_COUNT(prefixes); i++)
         if (!strncmp(key, prefixes[i], strlen(prefixes[i]))) return true;
     return false;

@@ -3,12 +3,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "models/lora.h"
+#include "train/lora.h"
 #include "train/saver.h"
 
 /* A state whose next "step" comes as soon as the save has begun: buffers that the saver shares are left to it, all
  * others are gone at once, as if given away. What is on disk must be the state before. */
 static ct_session *session;
-static ct_model *model;
+static ct_model *model, *plain, *adapted;
 static char *cache; /* of the programs that make states */
 
 static int open_session(void **state)
@@ -24,14 +26,23 @@ static int open_session(void **state)
     config.vocab_size = 300;
     config.dim = 32;
     config.ffn_dim = 48;
-    expect_ok(ct_model_new(family, &config, true, &model));
+    expect_ok(ct_model_new(family, &config, true, &plain));
+    expect_ok(ct_model_new(family, &config, true, &adapted));
+    ct_lora lora = {.rank = 3,
+                    .alpha = 6,
+                    .targets = (const char *const[]){"q_proj", "down_proj"},
+                    .num_targets = 2,
+                    .frozen_dtype = CT_DTYPE_BF16};
+    expect_ok(ct_model_adapt(adapted, &lora));
+    model = plain;
     return 0;
 }
 
 static int close_session(void **state)
 {
     (void)state;
-    ct_model_free(model);
+    ct_model_free(plain);
+    ct_model_free(adapted);
     ct_session_close(session);
     ct_test_folder_free(cache);
     return 0;
@@ -48,7 +59,8 @@ static void move_on(ct_saver *saver, ct_train_state *state, uint64_t seed)
 {
     ct_train_state next;
     make_state(&next, seed);
-    if (!ct_saver_shares(saver)) ct_buffers_free(state->buffers, state->num_buffers);
+    size_t num_frozen = (size_t)model->num_frozen; /* are never the saver's */
+    ct_buffers_free(state->buffers, ct_saver_shares(saver) ? num_frozen : state->num_buffers);
     free(state->buffers);
     *state = next;
     ct_saver_state_moved(saver);
@@ -60,7 +72,11 @@ static void expect_step(const char *folder, int64_t step, uint64_t seed)
     make_state(&wanted, seed);
     ct_checkpoint *checkpoint;
     expect_ok(ct_checkpoint_open(folder, step, &(ct_checkpoint_open_opts){.verify = true}, &checkpoint));
-    for (int i = 0; i < model->num_params; i++) {
+    for (int i = 0; i < model->num_frozen; i++) {
+        char buffer[256];
+        assert_null(ct_checkpoint_find(checkpoint, ct_model_hf_name(&model->params[i], 0, buffer)));
+    }
+    for (int i = model->num_frozen; i < model->num_params; i++) {
         ct_array whole;
         expect_ok(ct_train_state_param(&wanted, i, &whole));
         const ct_model_param *param = &model->params[i];
@@ -82,9 +98,8 @@ static void expect_step(const char *folder, int64_t step, uint64_t seed)
 
 static const ct_saver_mode MODES[] = {CT_SAVER_WAITS, CT_SAVER_SHARED, CT_SAVER_PINNED, CT_SAVER_COPIED};
 
-static void test_modes(void **state)
+static void try_modes(void)
 {
-    (void)state;
     for (size_t i = 0; i < CT_COUNT(MODES); i++) {
         char *folder = ct_test_folder_new();
         ct_saver *saver = ct_saver_new(&(ct_saver_opts){.folder = folder, .mode = MODES[i], .keep = 2});
@@ -119,6 +134,41 @@ static void test_modes(void **state)
     }
 }
 
+static void test_modes(void **state)
+{
+    (void)state;
+    try_modes();
+}
+
+/* Of a model with adapters nothing that is frozen is saved, or taken from the run. */
+static void test_adapters(void **state)
+{
+    (void)state;
+    model = adapted;
+    try_modes();
+
+    /* the last save in Hugging Face's form has what is frozen, with the adapters merged */
+    char *folder = ct_test_folder_new();
+    ct_saver *saver = ct_saver_new(&(ct_saver_opts){.folder = folder, .mode = CT_SAVER_SHARED});
+    ct_train_state run;
+    make_state(&run, 5);
+    ct_saver_step step = {
+        .step = 9, .info = "{}", .is_last = true, .is_hf = true, .model_only = true, .dtype = CT_DTYPE_F32};
+    expect_ok(ct_saver_save(saver, &run, &step));
+    ct_saver_free(saver);
+    ct_checkpoint *checkpoint;
+    expect_ok(ct_checkpoint_open(folder, 9, &(ct_checkpoint_open_opts){.verify = true}, &checkpoint));
+    assert_int_equal(ct_checkpoint_num_tensors(checkpoint), 2 + 2 * 11 + 2 * 2 * 2);
+    char *path = ct_checkpoint_path(folder, 9), *beside = ct_path_join(path, CT_ADAPTER_FILE);
+    assert_true(ct_path_exists(beside));
+    free(path);
+    free(beside);
+    ct_checkpoint_close(checkpoint);
+    ct_train_state_deinit(&run);
+    ct_test_folder_free(folder);
+    model = plain;
+}
+
 /* A failure of files is told, and the next save tried; only of the last it is an error. */
 static void test_failures(void **state)
 {
@@ -147,6 +197,7 @@ static void test_failures(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_modes), cmocka_unit_test(test_failures)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_modes), cmocka_unit_test(test_adapters),
+                                       cmocka_unit_test(test_failures)};
     return cmocka_run_group_tests(tests, open_session, close_session);
 }
