@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "formats/json.h"
 #include "generate/stops.h"
 #include "models/config.h"
@@ -25,6 +26,7 @@ typedef struct writer {
     ct_prompt *prompts;
     row *rows;
     ct_stop_ids stop_ids;
+    size_t num_unknown; /* ids that the tokenizer has no token for: rows that pad the embedding */
 } writer;
 
 /* ---- prompts ---- */
@@ -76,8 +78,9 @@ static ct_status *on_token(void *context, size_t index, int32_t id, bool *out_st
     row *r = &w->rows[index];
     const ct_generate_text_opts *opts = w->opts;
     if (opts->on_id) CT_TRY(opts->on_id(opts->context, index, id));
-    bool is_end = ct_stop_ids_has(&w->stop_ids, id);
-    if (!is_end) CT_TRY(ct_token_stream_push(&r->stream, id, &r->pending));
+    bool is_end = ct_stop_ids_has(&w->stop_ids, id), is_known = id < ct_tokenizer_vocab_size(w->tokenizer);
+    if (!is_end && is_known) CT_TRY(ct_token_stream_push(&r->stream, id, &r->pending));
+    w->num_unknown += !is_known && !opts->on_id;
     is_end = is_end || ++r->num_tokens == opts->max_tokens;
     if (is_end) ct_token_stream_finish(&r->stream, &r->pending);
     size_t length;
@@ -124,6 +127,10 @@ static ct_status *generate(writer *w)
     if (!status) status = ct_generate(generator, &want);
     ct_generator_free(generator);
     ct_session_close(session);
+    if (w->num_unknown)
+        ct_warning("%zu of the ids are not below %d, the size of tokenizer %s, and left out: the model has learned too "
+                   "little, or with another tokenizer",
+                   w->num_unknown, ct_tokenizer_vocab_size(w->tokenizer), ct_tokenizer_name(w->tokenizer));
     return status;
 }
 

@@ -148,10 +148,11 @@ ct_status *ct_sample(const ct_train_state *state, const ct_tokenizer *tokenizer,
         ct_array tokens = ct_array_new(CT_DTYPE_S32, &size, 1);
         memcpy(tokens.data, ids, num_ids * sizeof(*ids));
         status = run(state, &tokens, (int32_t)num_ids, opts);
-        const int32_t *chosen = tokens.data;
-        int64_t end = (int64_t)num_ids;
-        while (end < size && chosen[end] != ct_tokenizer_eos(tokenizer)) end++;
-        if (!status) status = ct_tokenizer_decode(tokenizer, chosen, (size_t)end, out_text);
+        int32_t *chosen = tokens.data;
+        size_t num_chosen = 0;
+        for (int64_t i = 0; i < size && (i < (int64_t)num_ids || chosen[i] != ct_tokenizer_eos(tokenizer)); i++)
+            if (chosen[i] < ct_tokenizer_vocab_size(tokenizer)) chosen[num_chosen++] = chosen[i]; /* others pad */
+        if (!status) status = ct_tokenizer_decode(tokenizer, chosen, num_chosen, out_text);
         ct_array_free(&tokens);
     }
     free(ids);

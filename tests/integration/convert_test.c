@@ -367,6 +367,17 @@ static void test_step_as_folder(void **state)
                   ct_test_path("qwen3.toml"), ct_test_path("refused"), step);
 }
 
+/* The model has 2,048 rows for the tokenizer's 320 tokens, and has learned next to nothing: most ids have no text. */
+static void test_padded_vocabulary(void **state)
+{
+    (void)state;
+    ct_test_fails(0, "of the ids are not below 320", "generate --model=%s --prompt=a --max-tokens=12 --temperature=2",
+                  ct_test_path("qwen3.hf"));
+    ct_test_ok("train %s --dump_folder=%s --training.steps=1 --sample.prompt=a --sample.max_tokens=12 "
+               "--sample.temperature=2",
+               ct_test_path("qwen3.toml"), ct_test_path("sampled"));
+}
+
 /* transformers loads the folder and computes the logits that ctitan score does. */
 static void test_transformers(void **state)
 {
@@ -411,6 +422,7 @@ int main(void)
         cmocka_unit_test(test_trained),
         cmocka_unit_test(test_generation_config),
         cmocka_unit_test(test_step_as_folder),
+        cmocka_unit_test(test_padded_vocabulary),
         cmocka_unit_test(test_transformers),
     };
     return cmocka_run_group_tests(tests, train, ct_test_world_free);
