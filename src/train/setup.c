@@ -208,8 +208,10 @@ const char *ct_recipe_tokenizer_path(const ct_recipe *recipe, const char **out_k
 ct_status *ct_recipe_tokenizer(const ct_recipe *recipe, ct_tokenizer **out_tokenizer)
 {
     const char *key, *path = ct_recipe_tokenizer_path(recipe, &key);
-    CT_TRY_NOTE(ct_tokenizer_open(path, out_tokenizer), "%s (%s)", key, ct_recipe_where(recipe, key));
-    return NULL;
+    ct_status *status = ct_tokenizer_open(path, out_tokenizer);
+    if (ct_status_code(status) == CT_CODE_NOT_FOUND)
+        status = ct_status_note(status, "a tokenizer's folder or file is wanted; ctitan tokenizer train learns one");
+    return ct_status_note(status, "%s (%s)", key, ct_recipe_where(recipe, key));
 }
 
 ct_dataset_opts ct_recipe_data(const ct_recipe *recipe, const ct_step_opts *step, const ct_model *model,
