@@ -28,16 +28,20 @@ static const struct {
 
 static void check_recipe(const char *name, int64_t num_params)
 {
-    /* The folder that the first recipe for fine-tuning starts from is the user's. */
-    bool is_fine_tuning = strstr(name, "-sft.") != NULL;
+    /* The folder that recipes for fine-tuning start from is the user's. */
+    bool has_adapters = strstr(name, "-lora.") != NULL, is_fine_tuning = strstr(name, "-sft.") || has_adapters;
     const char *flavor = is_fine_tuning && strstr(name, "0.6b") ? "--model.flavor=0.6B" : "";
     ct_test_run run = ct_test_start("check " CT_SOURCE_DIR "/recipes/%s %s", name, flavor);
     ct_test_wait(&run);
     ct_test_expect(&run, 0, "");
     assert_int_equal(number(&run, "\nparameters"), num_params);
-    int64_t state = number(&run, "\nstate  "), per_parameter = state / num_params;
-    assert_int_equal(state % num_params, 0);
-    assert_true(per_parameter == 12 || per_parameter == 8); /* f32 weights; two moments in f32 or bf16 */
+    int64_t state = number(&run, "\nstate  "), of_adapters = has_adapters ? 12 * number(&run, "\ntrained") : 0;
+    int64_t per_parameter = (state - of_adapters) / num_params;
+    assert_int_equal((state - of_adapters) % num_params, 0);
+    if (has_adapters)
+        assert_true(of_adapters > 0 && (per_parameter == 2 || per_parameter == 4)); /* frozen, in bf16 or f32 */
+    else
+        assert_true(per_parameter == 12 || per_parameter == 8); /* f32 weights; two moments in f32 or bf16 */
     double devices = (double)number(&run, "\ndevices"), replicas = strstr(name, "405b-v6e") ? 2 : 1;
     double share = (double)number(&run, "\nstate per device") * devices / replicas / (double)state;
     assert_true(share >= 1 && share < 1.02); /* norms are whole */
