@@ -343,7 +343,7 @@ static void test_full_disk(void **state)
     /* metrics: a disk with room for a page or two */
     assert_int_equal(umount(disk), 0);
     assert_true(mount_small(disk, "size=64k"));
-    size_t filler = 52 << 10;
+    size_t filler = 48 << 10;
     char *zeros = ct_alloc_zeroed(1, filler);
     expect_ok(ct_file_write(ct_test_path("disk/filler"), zeros, filler));
     free(zeros);
