@@ -98,11 +98,12 @@ enum {
     SPARE_BYTES = 2 << 20 /* on tpu7x it grows with the heads: 1.5 MiB more were found at 384 heads and sequences */
 };
 
-/* A quarter of it for dq of the fused kernel. */
+/* A quarter of it for dq of the fused kernel, of the memory's whole size: what libtpu keeps of it must not cost a
+ * block. */
 int64_t ct__splash_part_blocks(const ct__splash *s)
 {
     int64_t block_bytes = s->group * s->blocks.q_dkv * ct_mosaic_round_up(s->head_dim, CT_MOSAIC_LANES) * 4;
-    return CT_MAX(s->vector_bytes / 4 / block_bytes, 1);
+    return CT_MAX(ct_mosaic_round_up(s->vector_bytes, 1 << 20) / 4 / block_bytes, 1);
 }
 
 int64_t ct__splash_estimate(const ct_mosaic *k, const ct__splash *s, int64_t rows, int64_t keys, bool is_backward)
