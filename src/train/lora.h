@@ -1,7 +1,8 @@
 /* Adapters as files and in a step's info: PEFT's layout, and what they were trained on.
  *
- *   step-N/adapter/adapter_model.safetensors   base_model.model.{module}.lora_A.weight [rank in], lora_B.weight [out
- * rank] adapter_config.json         PEFT's LoraConfig
+ *   step-N/adapter/adapter_model.safetensors   base_model.model.{module}.lora_A.weight [rank in],
+ *                                              base_model.model.{module}.lora_B.weight [out rank]
+ *   step-N/adapter/adapter_config.json         PEFT's LoraConfig
  *
  * A step of a run with adapters holds them and their moments, and not the weights that they adapt. Its info says which
  * those are, so that no run goes on, and no conversion merges, on top of others:

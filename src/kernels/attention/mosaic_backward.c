@@ -7,8 +7,7 @@
  *   dkv     grid [K, blocks of keys, group, blocks of queries]; dk, dv of one block of keys are summed in scratch
  *   dq      grid [R, blocks of queries, blocks of keys]; dq of one block of queries is summed in scratch
  *   fused   dkv's grid; dq of all the queries of a group is summed in scratch beside it, and leaves with the last block
- *           of keys. Queries that scratch cannot hold at once come in parts: then dk and dv go from part to part, in
- * f32
+ *           of keys. Queries that scratch cannot hold at once come in parts: then dk and dv go on in f32
  *
  * In parts, q's windows begin at a block that a prefetched scalar names, so nothing is copied.
  */
