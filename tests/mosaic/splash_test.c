@@ -615,6 +615,23 @@ static void test_kept(void **state)
     }
 }
 
+/* dq has a quarter of the vector memory's whole size: what libtpu keeps of it costs no block. */
+static void test_parts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chip;
+        int64_t group, block, wanted;
+    } rows[] = {{"v5p", 8, 1024, 4}, {"v5p", 16, 1024, 2}, {"v6e", 4, 2048, 8}};
+    for (size_t i = 0; i < CT_COUNT(rows); i++) {
+        ct__splash s = {.group = rows[i].group,
+                        .head_dim = 128,
+                        .blocks = {.q_dkv = rows[i].block},
+                        .vector_bytes = ct_mosaic_chip_bytes(rows[i].chip)};
+        assert_int_equal(ct__splash_part_blocks(&s), rows[i].wanted);
+    }
+}
+
 static double flops_of(const splash_case *c, int call)
 {
     ct_kernels kernels = kernels_of(c);
@@ -686,9 +703,9 @@ static void test_size_of_program(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table),          cmocka_unit_test(test_drawn),
-                                       cmocka_unit_test(test_refusals),       cmocka_unit_test(test_auto),
-                                       cmocka_unit_test(test_kept),           cmocka_unit_test(test_costs),
-                                       cmocka_unit_test(test_sizes_that_fit), cmocka_unit_test(test_size_of_program)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table), cmocka_unit_test(test_drawn),          cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_auto),  cmocka_unit_test(test_kept),           cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_costs), cmocka_unit_test(test_sizes_that_fit), cmocka_unit_test(test_size_of_program)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
